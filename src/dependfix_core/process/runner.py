@@ -1,0 +1,176 @@
+"""Starts a child in its own process group and sees to it that nothing of it stays behind."""
+
+import contextlib
+import os
+import signal
+import subprocess  # noqa: TID251  # this module is the one place that may
+import sys
+import time
+from pathlib import Path
+
+import anyio
+import anyio.abc
+import anyio.to_thread
+
+from dependfix_core.errors import (
+    CommandBrokenError,
+    CommandNotFoundError,
+    CommandOutputTooLargeError,
+    CommandTimeoutError,
+)
+from dependfix_core.process.command import Command, CommandResult
+
+
+class SubprocessRunner:
+    """The real `Runner`: no shell, null stdin, own process group, time limit, output cap.
+
+    The whole group is killed when the child ends, when it runs out of time or
+    output, and when the caller is cancelled: a daemon that the child left
+    behind in its group does not outlive the call.
+    """
+
+    async def run(self, command: Command) -> CommandResult:
+        """See `Runner.run`."""
+        environment = {name: os.environ[name] for name in command.inherit if name in os.environ}  # noqa: TID251  # the allowlist is what a child sees
+        environment.update(command.env)
+        executable = _executable(command, environment.get("PATH", os.defpath))
+        started = time.monotonic()
+        try:
+            process = await anyio.open_process(
+                [executable, *command.argv[1:]],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                cwd=command.cwd,
+                env=environment,
+                **_new_group(),
+            )
+        except FileNotFoundError as error:
+            if not command.cwd.is_dir():
+                raise CommandBrokenError(
+                    f"cannot run {command.argv[0]}: its working directory is gone", argv=command.argv
+                ) from error
+            raise _not_found(command) from error
+        except (PermissionError, OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "an argument has a NUL character"
+            raise CommandBrokenError(f"cannot start {command.argv[0]}: {reason}", argv=command.argv) from error
+        return await self._finish(process, command, started)
+
+    async def _finish(self, process: anyio.abc.Process, command: Command, started: float) -> CommandResult:
+        budget = _Budget(command.max_output_bytes)
+        stdout, stderr = bytearray(), bytearray()
+
+        async def drain(stream: anyio.abc.ByteReceiveStream | None, into: bytearray) -> None:
+            if stream is None:
+                return
+            async for chunk in stream:
+                if not budget.take(len(chunk)):
+                    scope.cancel()
+                    return
+                into += chunk
+
+        timed_out = False
+        try:
+            with anyio.CancelScope() as scope, anyio.move_on_after(command.timeout_s) as limit:
+                async with anyio.create_task_group() as group:
+                    group.start_soon(drain, process.stdout, stdout)
+                    group.start_soon(drain, process.stderr, stderr)
+                    await process.wait()
+                    # A grandchild may hold the pipes open: it ends with its group.
+                    _kill_group(process.pid)
+            timed_out = limit.cancelled_caught and not budget.exceeded
+        finally:
+            _kill_group(process.pid)
+            with anyio.CancelScope(shield=True):
+                with anyio.move_on_after(5):
+                    await process.wait()
+                await process.aclose()
+        if budget.exceeded:
+            raise CommandOutputTooLargeError(
+                f"{command.argv[0]} printed more than {command.max_output_bytes} bytes and was stopped",
+                argv=command.argv,
+                details={"maxBytes": command.max_output_bytes},
+            )
+        if timed_out:
+            raise CommandTimeoutError(
+                f"{command.argv[0]} did not end within {command.timeout_s:g} s and was stopped", argv=command.argv
+            )
+        exit_code = process.returncode
+        if exit_code is None or exit_code < 0:
+            name = _signal_name(-exit_code) if exit_code is not None else "an unknown signal"
+            raise CommandBrokenError(f"{command.argv[0]} was ended by {name}", argv=command.argv)
+        return CommandResult(
+            argv=command.argv,
+            exit_code=exit_code,
+            stdout=bytes(stdout),
+            stderr=bytes(stderr),
+            duration_s=time.monotonic() - started,
+        )
+
+
+class _Budget:
+    """Bytes that stdout and stderr may still bring, together."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._left = max_bytes
+        self.exceeded = False
+
+    def take(self, count: int) -> bool:
+        self._left -= count
+        self.exceeded = self._left < 0
+        return not self.exceeded
+
+
+def find_executable(name: str, path: str) -> str | None:
+    """Absolute path of an executable by name on `path`, or of a path itself; `None` when there is none.
+
+    Names are never looked up in the working directory, which may be hostile.
+    """
+    if os.path.dirname(name):
+        return os.path.abspath(name) if os.access(name, os.X_OK) and os.path.isfile(name) else None
+    suffixes = (
+        [""] if sys.platform != "win32" else ["", *(s.lower() for s in os.environ.get("PATHEXT", ".EXE").split(";"))]  # noqa: TID251  # how Windows finds programs
+    )
+    for folder in path.split(os.pathsep):
+        if not folder or not os.path.isabs(folder):
+            continue
+        for suffix in suffixes:
+            candidate = os.path.join(folder, name + suffix)
+            if os.path.isfile(candidate) and os.access(candidate, os.X_OK):
+                return candidate
+    return None
+
+
+def _executable(command: Command, path: str) -> str:
+    if not command.argv:
+        raise ValueError("a command needs an executable")
+    found = find_executable(command.argv[0], path)
+    if found is None:
+        raise _not_found(command)
+    return found
+
+
+def _not_found(command: Command) -> CommandNotFoundError:
+    return CommandNotFoundError(f"{Path(command.argv[0]).name} was not found", argv=command.argv)
+
+
+def _new_group() -> dict[str, int | bool]:
+    if sys.platform == "win32":
+        return {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
+    return {"start_new_session": True}
+
+
+def _kill_group(pid: int) -> None:
+    if sys.platform == "win32":
+        with contextlib.suppress(OSError):
+            os.kill(pid, signal.SIGTERM)
+    else:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(pid, signal.SIGKILL)
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
