@@ -1,0 +1,1 @@
+"""Frozen values that the stages hand on; imports nothing of ours but errors."""

@@ -1,0 +1,1 @@
+"""The MCP server, and a thin command line on the same core."""
