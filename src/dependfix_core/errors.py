@@ -153,155 +153,155 @@ def _rebuild(cls: type[DependfixError], args: tuple[Any, ...], state: dict[str, 
 class ConfigurationError(DependfixError):
     """A setting is missing or wrong; raised before any I/O."""
 
-    default_code = "config_error"
+    default_code: ErrorCode = "config_error"
 
 
 class ArgumentError(DependfixError):
     """An argument breaks its rule; `details.argument` names it."""
 
-    default_code = "invalid_arguments"
+    default_code: ErrorCode = "invalid_arguments"
 
 
 class SourceError(DependfixError):
     """GitHub or a registry did not give what was asked for."""
 
-    default_code = "github_error"
+    default_code: ErrorCode = "github_error"
 
 
 class AuthenticationError(SourceError):
     """There is no token (`auth_missing`) or it is not accepted (`auth_denied`)."""
 
-    default_code = "auth_denied"
+    default_code: ErrorCode = "auth_denied"
 
 
 class PermissionDeniedError(SourceError):
     """The token is valid but may not do this; the hint names what it lacks."""
 
-    default_code = "permission_denied"
+    default_code: ErrorCode = "permission_denied"
 
 
 class AlertsDisabledError(SourceError):
     """Dependabot alerts are switched off for the repository: not measured, not zero."""
 
-    default_code = "alerts_disabled"
+    default_code: ErrorCode = "alerts_disabled"
 
 
 class PolicyBlockedError(SourceError):
     """A policy of the organisation or a legal block forbids it."""
 
-    default_code = "policy_blocked"
+    default_code: ErrorCode = "policy_blocked"
 
 
 class NotFoundError(SourceError):
     """There is no such thing, or the token may not see it."""
 
-    default_code = "not_found"
+    default_code: ErrorCode = "not_found"
 
 
 class ArchivedError(SourceError):
     """The repository is archived: not measured, and read-only."""
 
-    default_code = "archived"
+    default_code: ErrorCode = "archived"
 
 
 class RateLimitedError(SourceError):
     """A primary or secondary limit is used up; `retry_after_s` says for how long."""
 
-    default_code = "rate_limited"
+    default_code: ErrorCode = "rate_limited"
     default_retryable = True
 
 
 class NetworkError(SourceError):
     """No answer from the service, or one that is not its own (a proxy, a portal)."""
 
-    default_code = "network"
+    default_code: ErrorCode = "network"
     default_retryable = True
 
 
 class GitHubError(SourceError):
     """The service failed (`retryable`) or refuses our request as malformed."""
 
-    default_code = "github_error"
+    default_code: ErrorCode = "github_error"
 
 
 class ConflictError(SourceError):
     """Somebody else changed the same thing."""
 
-    default_code = "conflict"
+    default_code: ErrorCode = "conflict"
     default_retryable = True
 
 
 class AlreadyExistsError(SourceError):
     """It is there already."""
 
-    default_code = "already_exists"
+    default_code: ErrorCode = "already_exists"
 
 
 class NothingToDoError(SourceError):
     """The wanted state holds already."""
 
-    default_code = "nothing_to_do"
+    default_code: ErrorCode = "nothing_to_do"
 
 
 class UnsupportedError(DependfixError):
     """A combination that this product does not serve."""
 
-    default_code = "unsupported"
+    default_code: ErrorCode = "unsupported"
 
 
 class ReadOnlyError(DependfixError):
     """The server was started read-only."""
 
-    default_code = "read_only"
+    default_code: ErrorCode = "read_only"
 
 
 class ConfirmationRequiredError(DependfixError):
     """The operator wants every write confirmed and this client cannot ask."""
 
-    default_code = "confirmation_required"
+    default_code: ErrorCode = "confirmation_required"
 
 
 class PlanError(DependfixError):
     """A plan cannot be read or applied."""
 
-    default_code = "internal_error"
+    default_code: ErrorCode = "internal_error"
 
 
 class StalePlanError(PlanError):
     """The files are not those the plan was made on."""
 
-    default_code = "stale_plan"
+    default_code: ErrorCode = "stale_plan"
 
 
 class WorkspaceError(DependfixError):
     """The checkout cannot be used as asked."""
 
-    default_code = "workspace_mismatch"
+    default_code: ErrorCode = "workspace_mismatch"
 
 
 class WorkspaceMismatchError(WorkspaceError):
     """The folder is not a checkout of the asked repository."""
 
-    default_code = "workspace_mismatch"
+    default_code: ErrorCode = "workspace_mismatch"
 
 
 class DirtyCheckoutError(WorkspaceError):
     """Files that the plan would touch have uncommitted changes."""
 
-    default_code = "dirty_checkout"
+    default_code: ErrorCode = "dirty_checkout"
 
 
 class CheckoutBusyError(WorkspaceError):
     """Another process works on this checkout, or one was interrupted."""
 
-    default_code = "conflict"
+    default_code: ErrorCode = "conflict"
     default_retryable = True
 
 
 class RollbackError(WorkspaceError):
     """Files could not be put back; `details` names them."""
 
-    default_code = "internal_error"
+    default_code: ErrorCode = "internal_error"
 
 
 class ProjectFileError(DependfixError):
@@ -312,7 +312,7 @@ class ProjectFileError(DependfixError):
         position: `line:column`, a key path, or empty when unknown.
     """
 
-    default_code = "internal_error"
+    default_code: ErrorCode = "internal_error"
 
     def __init__(self, message: str, *, path: str, position: str = "", hint: str = "") -> None:
         details = {"path": path, "position": position} if position else {"path": path}
@@ -341,7 +341,7 @@ class VersionError(DependfixError):
         scheme: The ecosystem's name.
     """
 
-    default_code = "internal_error"
+    default_code: ErrorCode = "internal_error"
 
     def __init__(self, text: str, scheme: str) -> None:
         super().__init__(f"not a {scheme} version: {text!r}", details={"text": text, "scheme": scheme})
@@ -352,14 +352,14 @@ class VersionError(DependfixError):
 class TimeLimitError(DependfixError):
     """The time that was allowed is over; what was begun is undone."""
 
-    default_code = "timeout"
+    default_code: ErrorCode = "timeout"
     default_retryable = True
 
 
 class OutputTooLargeError(DependfixError):
     """An answer is larger than the limit that protects us."""
 
-    default_code = "output_too_large"
+    default_code: ErrorCode = "output_too_large"
 
 
 class CommandError(DependfixError):
@@ -369,7 +369,7 @@ class CommandError(DependfixError):
         argv: What was run, without values that could be secret.
     """
 
-    default_code = "cli_failed"
+    default_code: ErrorCode = "cli_failed"
 
     def __init__(
         self,
@@ -388,26 +388,26 @@ class CommandError(DependfixError):
 class CommandNotFoundError(CommandError):
     """There is no such executable."""
 
-    default_code = "cli_missing"
+    default_code: ErrorCode = "cli_missing"
 
 
 class CommandTimeoutError(CommandError):
     """It did not end in time; its whole process group was killed."""
 
-    default_code = "timeout"
+    default_code: ErrorCode = "timeout"
     default_retryable = True
 
 
 class CommandOutputTooLargeError(CommandError):
     """It printed more than the cap; its whole process group was killed."""
 
-    default_code = "output_too_large"
+    default_code: ErrorCode = "output_too_large"
 
 
 class CommandBrokenError(CommandError):
     """It could not be started, or was ended by a signal that we did not send."""
 
-    default_code = "cli_broken"
+    default_code: ErrorCode = "cli_broken"
 
 
 class CommandFailedError(CommandError):
@@ -418,7 +418,7 @@ class CommandFailedError(CommandError):
         stderr_tail: Its last lines, cleaned and redacted.
     """
 
-    default_code = "cli_failed"
+    default_code: ErrorCode = "cli_failed"
 
     def __init__(
         self, message: str, *, argv: tuple[str, ...], exit_code: int, stderr_tail: str = "", hint: str = ""

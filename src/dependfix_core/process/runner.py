@@ -21,6 +21,9 @@ from dependfix_core.errors import (
 from dependfix_core.process.command import Command, CommandResult
 
 
+_CREATION_FLAGS = subprocess.CREATE_NEW_PROCESS_GROUP if sys.platform == "win32" else 0
+
+
 class SubprocessRunner:
     """The real `Runner`: no shell, null stdin, own process group, time limit, output cap.
 
@@ -43,7 +46,8 @@ class SubprocessRunner:
                 stderr=subprocess.PIPE,
                 cwd=command.cwd,
                 env=environment,
-                **_new_group(),
+                start_new_session=True,  # ignored on Windows, where the flags below make the group
+                creationflags=_CREATION_FLAGS,
             )
         except FileNotFoundError as error:
             if not command.cwd.is_dir():
@@ -126,19 +130,24 @@ def find_executable(name: str, path: str) -> str | None:
 
     Names are never looked up in the working directory, which may be hostile.
     """
-    if os.path.dirname(name):
-        return os.path.abspath(name) if os.access(name, os.X_OK) and os.path.isfile(name) else None
-    suffixes = (
-        [""] if sys.platform != "win32" else ["", *(s.lower() for s in os.environ.get("PATHEXT", ".EXE").split(";"))]  # noqa: TID251  # how Windows finds programs
-    )
-    for folder in path.split(os.pathsep):
-        if not folder or not os.path.isabs(folder):
+    if Path(name).name != name:
+        path_given = Path(name).absolute()
+        return str(path_given) if _runs(path_given) else None
+    suffixes = [""]
+    if sys.platform == "win32":
+        suffixes += os.environ.get("PATHEXT", ".EXE").lower().split(";")  # noqa: TID251  # how Windows finds programs
+    for folder in map(Path, filter(None, path.split(os.pathsep))):
+        if not folder.is_absolute():
             continue
         for suffix in suffixes:
-            candidate = os.path.join(folder, name + suffix)
-            if os.path.isfile(candidate) and os.access(candidate, os.X_OK):
-                return candidate
+            candidate = folder / f"{name}{suffix}"
+            if _runs(candidate):
+                return str(candidate)
     return None
+
+
+def _runs(path: Path) -> bool:
+    return path.is_file() and os.access(path, os.X_OK)
 
 
 def _executable(command: Command, path: str) -> str:
@@ -152,12 +161,6 @@ def _executable(command: Command, path: str) -> str:
 
 def _not_found(command: Command) -> CommandNotFoundError:
     return CommandNotFoundError(f"{Path(command.argv[0]).name} was not found", argv=command.argv)
-
-
-def _new_group() -> dict[str, int | bool]:
-    if sys.platform == "win32":
-        return {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
-    return {"start_new_session": True}
 
 
 def _kill_group(pid: int) -> None:

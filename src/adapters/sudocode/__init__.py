@@ -1,0 +1,1 @@
+"""Reads and writes sudocode issues and specs through its CLI without losing any."""
