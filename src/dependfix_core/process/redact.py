@@ -46,6 +46,7 @@ def redact(text: str, *secrets: str) -> str:
 _ANSI: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 # A joiner is kept between emoji and between letters of scripts that need it;
 # a variation selector only right after a character that it can vary.
+_ASCII_CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _JOINERS: Final = {"\u200c", "\u200d"}
 
 
@@ -54,6 +55,9 @@ def clean_text(text: str, *, max_chars: int | None = None, one_line: bool = Fals
 
     Tabs and newlines stay unless `one_line`. Text above `max_chars` ends in `…`.
     """
+    if text.isascii() and not _ASCII_CONTROL.search(text):
+        cleaned = text.replace("\n", " ").replace("\t", " ") if one_line else text
+        return _cut(cleaned, max_chars)
     out: list[str] = []
     previous = ""
     for char in _ANSI.sub("", text.replace("\r\n", "\n")):
@@ -68,7 +72,10 @@ def clean_text(text: str, *, max_chars: int | None = None, one_line: bool = Fals
         if kept:
             out.append(kept)
             previous = kept
-    cleaned = "".join(out)
+    return _cut("".join(out), max_chars)
+
+
+def _cut(cleaned: str, max_chars: int | None) -> str:
     if max_chars is not None and len(cleaned) > max_chars:
         cleaned = cleaned[: max(0, max_chars - 1)].rstrip() + "…"
     return cleaned

@@ -20,8 +20,8 @@ from dependfix_core.errors import (
 )
 from dependfix_core.process.command import Command, CommandResult
 
-
-_CREATION_FLAGS = subprocess.CREATE_NEW_PROCESS_GROUP if sys.platform == "win32" else 0
+# CREATE_NEW_PROCESS_GROUP, a name that exists on Windows only.
+_CREATION_FLAGS = 0x00000200 if sys.platform == "win32" else 0
 
 
 class SubprocessRunner:

@@ -1,0 +1,56 @@
+"""Makes the JSON schemas that pydantic writes acceptable to every client: flat, closed, without nulls."""
+
+from typing import Any
+
+_KEPT_AS_VALUES = ("default", "enum", "const", "examples")
+_DROPPED = ("$defs", "discriminator")
+
+
+def flatten(schema: dict[str, Any]) -> dict[str, Any]:
+    """`schema` with local references inlined, "X or null" reduced to X, and generated titles dropped.
+
+    Keys of `properties` are names, not keywords; values of `default` and `enum` are left alone.
+
+    Raises:
+        ValueError: A model refers to itself.
+    """
+    definitions: dict[str, Any] = schema.get("$defs", {})
+
+    def inline(node: dict[str, Any], path: tuple[str, ...]) -> Any:
+        name = node["$ref"].rsplit("/", 1)[-1]
+        if name in path:
+            raise ValueError(f"{name} refers to itself")
+        beside = {key: value for key, value in node.items() if key != "$ref"}
+        return keyword({**definitions[name], **beside}, (*path, name))
+
+    def keyword(node: Any, path: tuple[str, ...]) -> Any:
+        if isinstance(node, list):
+            return [keyword(item, path) for item in node]
+        if not isinstance(node, dict):
+            return node
+        if "$ref" in node:
+            return inline(node, path)
+        out: dict[str, Any] = {}
+        for key, value in node.items():
+            if key in _DROPPED or (key == "title" and isinstance(value, str)):
+                continue
+            if key == "properties":
+                out[key] = {name: keyword(child, path) for name, child in value.items()}
+            else:
+                out[key] = value if key in _KEPT_AS_VALUES else keyword(value, path)
+        return _without_null(out)
+
+    flat = keyword(schema, ())
+    assert isinstance(flat, dict)
+    return flat
+
+
+def _without_null(node: dict[str, Any]) -> dict[str, Any]:
+    arms = node.get("anyOf")
+    if not isinstance(arms, list):
+        return node
+    real = [arm for arm in arms if arm.get("type") != "null"]
+    beside = {key: value for key, value in node.items() if key != "anyOf"}
+    if beside.get("default", ...) is None:
+        del beside["default"]
+    return {**real[0], **beside} if len(real) == 1 else {**beside, "anyOf": real}

@@ -1,0 +1,1 @@
+"""The tools, one module a toolset: validate, call the core or an adapter, shape the result."""
