@@ -4,10 +4,10 @@ Readers turn bytes into these values; the planner judges them; writers turn
 decisions back into bytes.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, overload
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -66,7 +66,8 @@ class Constraint:
     package: str
     """Real package name, canonical."""
     requirement: str
-    """Requirement text as written, without name, extras and marker; empty when there is none."""
+    """Requirement text as written, without name, extras and marker; empty when there is none.
+    For an npm alias (`npm:real@^1.2`) this is the part after the real name, and so is `span`."""
     span: Span | None
     """Of the requirement text; `None` when it is computed (dynamic) or not there."""
     kind: DependencyKind = DependencyKind.PROD
@@ -78,7 +79,10 @@ class Constraint:
     target: str | None = None
     """`where` of the locked copy that it resolves to, when there is a lock."""
     via: str = ""
-    """Where the text really lives when the manifest only points there: `catalog:`, `catalog:NAME`, …"""
+    """What the manifest says when it only points to the text: `catalog:`, `catalog:NAME`, …
+    Then `path`, `at`, `requirement` and `span` are those of the text it points to."""
+    declared_in: str = ""
+    """The manifest that declares it, when that is not `path`."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -88,12 +92,57 @@ class Edge:
     name: str
     """Name as asked for (an alias keeps the alias)."""
     requirement: str | None
-    """Requirement text; `None` when the lockfile does not store it (ask the parent's record)."""
+    """Requirement text, of an npm alias the part after the real name; `None` when the
+    lockfile does not store it (ask the parent's record)."""
     kind: DependencyKind = DependencyKind.PROD
     target: str | None = None
     """`where` of the copy it resolves to; `None` when it is not met."""
     marker: str = ""
     extras: tuple[str, ...] = ()
+
+
+class LazyEdges(Sequence[Edge]):
+    """Edges of one copy that are computed when somebody first looks; equal to the tuple of them."""
+
+    __slots__ = ("_edges", "_make")
+
+    def __init__(self, make: Callable[[], tuple[Edge, ...]]) -> None:
+        self._make: Callable[[], tuple[Edge, ...]] | None = make
+        self._edges: tuple[Edge, ...] = ()
+
+    def made(self) -> tuple[Edge, ...]:
+        """The edges as a tuple."""
+        if self._make is not None:
+            self._edges = self._make()
+            self._make = None
+        return self._edges
+
+    @overload
+    def __getitem__(self, index: int) -> Edge: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Edge, ...]: ...
+    def __getitem__(self, index: int | slice) -> Edge | tuple[Edge, ...]:
+        return self.made()[index]
+
+    def __iter__(self) -> Iterator[Edge]:
+        return iter(self.made())
+
+    def __len__(self) -> int:
+        return len(self.made())
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, LazyEdges):
+            return self.made() == other.made()
+        return self.made() == other if isinstance(other, tuple) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.made())
+
+    def __repr__(self) -> str:
+        return repr(self.made())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (tuple, (self.made(),))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -106,7 +155,8 @@ class Instance:
     name: str
     """Real package name, canonical (an npm alias is resolved)."""
     version: str
-    edges: tuple[Edge, ...] = ()
+    edges: Sequence[Edge] = ()
+    """Readers of large locks give `LazyEdges` here."""
     source: Source = Source()
     dev: bool = False
     optional: bool = False
