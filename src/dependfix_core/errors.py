@@ -426,3 +426,15 @@ class CommandFailedError(CommandError):
         super().__init__(message, argv=argv, hint=hint, details={"exitCode": exit_code, "stderr": stderr_tail})
         self.exit_code = exit_code
         self.stderr_tail = stderr_tail
+
+
+class CommandOutputError(CommandError):
+    """It ended as it may, but what it printed is malformed or contradicts itself or the request."""
+
+    default_code: ErrorCode = "bad_output"
+
+
+class ContractMismatchError(CommandError):
+    """It does not speak the one contract that is understood; `details` has `found` and `needed`."""
+
+    default_code: ErrorCode = "contract_mismatch"

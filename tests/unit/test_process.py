@@ -1,5 +1,7 @@
 import sys
+import time
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -10,7 +12,7 @@ from dependfix_core.errors import (
     CommandOutputTooLargeError,
     CommandTimeoutError,
 )
-from dependfix_core.process import Command, SubprocessRunner, clean_text, redact
+from dependfix_core.process import Command, SubprocessRunner, clean_text, locate, redact
 
 pytestmark = pytest.mark.anyio
 RUNNER = SubprocessRunner()
@@ -24,6 +26,15 @@ def is_alive(pid: str) -> bool:
     """A killed child without a parent that reaps it stays as a zombie; that is not alive."""
     stat = Path(f"/proc/{pid}/stat")
     return stat.exists() and stat.read_text().split()[2] != "Z"
+
+
+def is_gone(pid: str) -> bool:
+    """A killed process takes a moment to go."""
+    for _ in range(200):
+        if not is_alive(pid):
+            return True
+        time.sleep(0.01)
+    return False
 
 
 async def test_any_exit_code_is_a_result() -> None:
@@ -67,8 +78,75 @@ async def test_no_child_of_the_group_survives(tmp_path: Path) -> None:
 
     await RUNNER.run(python(code))
 
-    await anyio.sleep(0.1)
-    assert not is_alive(pid_file.read_text())
+    assert is_gone(pid_file.read_text())
+
+
+LEAVES = """
+import os, sys, time
+if os.fork() == 0:
+    os.setsid()
+    open({pid_file!r}, "w").write(str(os.getpid()))
+    if {daemon}:
+        null = os.open(os.devnull, os.O_RDWR)
+        for fd in 0, 1, 2: os.dup2(null, fd)
+    time.sleep(60)
+while not os.path.exists({pid_file!r}): time.sleep(0.01)
+print("done")
+time.sleep({stays})
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="found through /proc")
+@pytest.mark.parametrize(
+    ("daemon", "stays", "more", "error"),
+    [
+        (False, 0, {}, None),
+        (True, 0, {"sweep": True}, None),
+        (False, 60, {"timeout_s": 0.5}, CommandTimeoutError),
+        (True, 60, {"timeout_s": 0.5}, CommandTimeoutError),
+    ],
+    ids=["holds-the-pipes", "daemon", "holds-the-pipes-at-timeout", "daemon-at-timeout"],
+)
+async def test_a_process_that_left_the_group_is_ended_too(
+    tmp_path: Path, daemon: bool, stays: int, more: dict[str, Any], error: type[Exception] | None
+) -> None:
+    pid_file = tmp_path / "pid"
+    command = python(LEAVES.format(pid_file=str(pid_file), daemon=daemon, stays=stays), **more)
+
+    if error is None:
+        assert (await RUNNER.run(command)).stdout == b"done\n"
+    else:
+        with pytest.raises(error):
+            await RUNNER.run(command)
+
+    assert is_gone(pid_file.read_text())
+
+
+async def test_a_cancelled_call_leaves_nothing(tmp_path: Path) -> None:
+    pid_file = tmp_path / "pid"
+
+    async def cancel_when_started() -> None:
+        while not (pid_file.exists() and pid_file.read_text()):  # noqa: ASYNC110  # another process writes it
+            await anyio.sleep(0.01)
+        group.cancel_scope.cancel()
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(cancel_when_started)
+        await RUNNER.run(python(LEAVES.format(pid_file=str(pid_file), daemon=True, stays=60)))
+
+    assert is_gone(pid_file.read_text())
+
+
+async def test_an_executable_is_located_by_name_and_by_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "tool"
+    program.write_text("#!/bin/sh\n")
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    missing = locate("tool")
+    program.chmod(0o755)
+
+    assert missing is None
+    assert locate("tool") == locate(str(program)) == str(program)
 
 
 def test_credentials_are_taken_out_of_text() -> None:

@@ -3,7 +3,7 @@
 from dependfix_core.process.command import Command, CommandResult, Runner
 from dependfix_core.process.output import json_document, plain_text
 from dependfix_core.process.redact import clean_text, redact
-from dependfix_core.process.runner import SubprocessRunner
+from dependfix_core.process.runner import SubprocessRunner, locate
 
 __all__ = [
     "Command",
@@ -12,6 +12,7 @@ __all__ = [
     "SubprocessRunner",
     "clean_text",
     "json_document",
+    "locate",
     "plain_text",
     "redact",
 ]

@@ -50,6 +50,15 @@ class Command:
     timeout_s: float = 60.0
     max_output_bytes: int = 32 * 1024 * 1024
     """Cap for stdout and stderr together."""
+    name: str = ""
+    """What messages call it; empty means the executable as given."""
+    sweep: bool = False
+    """Look for processes that left the group also after a normal end, not only after a kill (Linux)."""
+
+    @property
+    def label(self) -> str:
+        """What messages call it."""
+        return self.name or (self.argv[0] if self.argv else "")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

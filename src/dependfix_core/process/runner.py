@@ -2,11 +2,13 @@
 
 import contextlib
 import os
+import secrets
 import signal
 import subprocess  # noqa: TID251  # this module is the one place that may
 import sys
 import time
 from pathlib import Path
+from typing import Final
 
 import anyio
 import anyio.abc
@@ -22,6 +24,11 @@ from dependfix_core.process.command import Command, CommandResult
 
 # CREATE_NEW_PROCESS_GROUP, a name that exists on Windows only.
 _CREATION_FLAGS = 0x00000200 if sys.platform == "win32" else 0
+# Every child carries it with a value of its own, and hands it to its children:
+# how a process is found again that has left the group.
+_MARKER: Final = "DEPENDFIX_CHILD"
+_PIPE_GRACE_S: Final = 1.0
+"""How long the pipes may stay open after the child has ended."""
 
 
 class SubprocessRunner:
@@ -29,13 +36,16 @@ class SubprocessRunner:
 
     The whole group is killed when the child ends, when it runs out of time or
     output, and when the caller is cancelled: a daemon that the child left
-    behind in its group does not outlive the call.
+    behind in its group does not outlive the call. On Linux processes that made
+    a session of their own are found and killed too: after a kill, where one
+    still holds a pipe, and after every run of a command with `sweep`.
     """
 
     async def run(self, command: Command) -> CommandResult:
         """See `Runner.run`."""
         environment = {name: os.environ[name] for name in command.inherit if name in os.environ}  # noqa: TID251  # the allowlist is what a child sees
         environment.update(command.env)
+        mark = environment[_MARKER] = secrets.token_hex(8)
         executable = _executable(command, environment.get("PATH", os.defpath))
         started = time.monotonic()
         try:
@@ -52,28 +62,34 @@ class SubprocessRunner:
         except FileNotFoundError as error:
             if not command.cwd.is_dir():
                 raise CommandBrokenError(
-                    f"cannot run {command.argv[0]}: its working directory is gone", argv=command.argv
+                    f"cannot run {command.label}: its working directory is gone", argv=command.argv
                 ) from error
             raise _not_found(command) from error
         except (PermissionError, OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else "an argument has a NUL character"
-            raise CommandBrokenError(f"cannot start {command.argv[0]}: {reason}", argv=command.argv) from error
-        return await self._finish(process, command, started)
+            raise CommandBrokenError(f"cannot start {command.label}: {reason}", argv=command.argv) from error
+        return await self._finish(process, command, started, mark)
 
-    async def _finish(self, process: anyio.abc.Process, command: Command, started: float) -> CommandResult:
+    async def _finish(self, process: anyio.abc.Process, command: Command, started: float, mark: str) -> CommandResult:
         budget = _Budget(command.max_output_bytes)
         stdout, stderr = bytearray(), bytearray()
+        open_pipes = 2
+        drained = anyio.Event()
 
         async def drain(stream: anyio.abc.ByteReceiveStream | None, into: bytearray) -> None:
-            if stream is None:
-                return
-            async for chunk in stream:
-                if not budget.take(len(chunk)):
-                    scope.cancel()
-                    return
-                into += chunk
+            nonlocal open_pipes
+            if stream is not None:
+                async for chunk in stream:
+                    if not budget.take(len(chunk)):
+                        scope.cancel()
+                        return
+                    into += chunk
+            open_pipes -= 1
+            if not open_pipes:
+                drained.set()
 
-        timed_out = False
+        timed_out = held_open = False
+        ended = False
         try:
             with anyio.CancelScope() as scope, anyio.move_on_after(command.timeout_s) as limit:
                 async with anyio.create_task_group() as group:
@@ -82,27 +98,42 @@ class SubprocessRunner:
                     await process.wait()
                     # A grandchild may hold the pipes open: it ends with its group.
                     _kill_group(process.pid)
+                    with anyio.move_on_after(_PIPE_GRACE_S):
+                        await drained.wait()
+                    if open_pipes:
+                        await anyio.to_thread.run_sync(_kill_marked, mark)
+                        with anyio.move_on_after(_PIPE_GRACE_S * 5):
+                            await drained.wait()
+                        held_open = bool(open_pipes)
+                        group.cancel_scope.cancel()
+                    ended = True
             timed_out = limit.cancelled_caught and not budget.exceeded
         finally:
             _kill_group(process.pid)
             with anyio.CancelScope(shield=True):
+                if command.sweep or not ended:
+                    await anyio.to_thread.run_sync(_kill_marked, mark)
                 with anyio.move_on_after(5):
                     await process.wait()
                 await process.aclose()
         if budget.exceeded:
             raise CommandOutputTooLargeError(
-                f"{command.argv[0]} printed more than {command.max_output_bytes} bytes and was stopped",
+                f"{command.label} printed more than {command.max_output_bytes} bytes and was stopped",
                 argv=command.argv,
                 details={"maxBytes": command.max_output_bytes},
             )
         if timed_out:
             raise CommandTimeoutError(
-                f"{command.argv[0]} did not end within {command.timeout_s:g} s and was stopped", argv=command.argv
+                f"{command.label} did not end within {command.timeout_s:g} s and was stopped", argv=command.argv
+            )
+        if held_open:
+            raise CommandBrokenError(
+                f"{command.label} left a process behind that holds its output open", argv=command.argv
             )
         exit_code = process.returncode
         if exit_code is None or exit_code < 0:
             name = _signal_name(-exit_code) if exit_code is not None else "an unknown signal"
-            raise CommandBrokenError(f"{command.argv[0]} was ended by {name}", argv=command.argv)
+            raise CommandBrokenError(f"{command.label} was ended by {name}", argv=command.argv)
         return CommandResult(
             argv=command.argv,
             exit_code=exit_code,
@@ -123,6 +154,11 @@ class _Budget:
         self._left -= count
         self.exceeded = self._left < 0
         return not self.exceeded
+
+
+def locate(name: str) -> str | None:
+    """Absolute path of an executable by name on our own PATH, or of a path itself; `None` when there is none."""
+    return find_executable(name, os.environ.get("PATH", os.defpath))  # noqa: TID251  # how programs are found
 
 
 def find_executable(name: str, path: str) -> str | None:
@@ -160,7 +196,7 @@ def _executable(command: Command, path: str) -> str:
 
 
 def _not_found(command: Command) -> CommandNotFoundError:
-    return CommandNotFoundError(f"{Path(command.argv[0]).name} was not found", argv=command.argv)
+    return CommandNotFoundError(f"{command.name or Path(command.argv[0]).name} was not found", argv=command.argv)
 
 
 def _kill_group(pid: int) -> None:
@@ -170,6 +206,27 @@ def _kill_group(pid: int) -> None:
     else:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(pid, signal.SIGKILL)
+
+
+def _kill_marked(mark: str) -> None:
+    # Fork bombs aside, a second look finds what was forked during the first.
+    entry = f"{_MARKER}={mark}".encode()
+    for _ in range(3):
+        if not _kill_once(entry):
+            return
+
+
+def _kill_once(entry: bytes) -> bool:
+    found = False
+    with contextlib.suppress(OSError), os.scandir("/proc") as processes:
+        for process in processes:
+            if not process.name.isdigit():
+                continue
+            with contextlib.suppress(OSError):
+                if entry in Path("/proc", process.name, "environ").read_bytes().split(b"\0"):
+                    os.kill(int(process.name), signal.SIGKILL)
+                    found = True
+    return found
 
 
 def _signal_name(number: int) -> str:
