@@ -108,8 +108,8 @@ def test_all_faults_are_reported_at_once() -> None:
         "DEPENDFIX_READ_ONLY",
         "--workdir",
         "--repos",
-        "--verify",
         "--relock",
+        "--verify",
         "DEPENDFIX_COOLDOWN_DAYS",
         "--port",
     ]
