@@ -73,6 +73,8 @@ class Settings:
     gh_auth: bool = False
     github_api_url: str = ""
     """Normalised REST base without a trailing slash; empty means the public service."""
+    ca_bundle: Path | None = None
+    """Certificates that are trusted instead of the built-in ones, as the machine's own variables name them."""
     registries: dict[str, str] = field(default_factory=dict)
     """Ecosystem (or `go-sum`) → base address."""
     offline: bool = False
@@ -565,6 +567,7 @@ def read_settings(flags: Mapping[str, Any], environ: Mapping[str, str], faults: 
         app_installation_id=given.one("app_installation_id", _number, None),
         gh_auth=given.switch("gh_auth"),
         github_api_url="" if api_url == PUBLIC_API_URL else api_url,
+        ca_bundle=_ca_bundle(environ),
         registries=given.registries(),
         offline=given.switch("offline"),
         cache_dir=given.one("cache_dir", given.path, _user_folder(environ, "cache")),
@@ -848,6 +851,15 @@ def _command(text: str) -> str:
 def _project_dir(environ: Mapping[str, str]) -> Path | None:
     value = environ.get("CLAUDE_PROJECT_DIR", "").strip()
     return Path(value) if value and not is_unexpanded(value) and "\0" not in value else None
+
+
+def _ca_bundle(environ: Mapping[str, str]) -> Path | None:
+    # The names that OpenSSL, requests and curl know; the first one wins, as in httpx.
+    for name in ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):
+        value = environ.get(name, "").strip()
+        if value and not is_unexpanded(value) and "\0" not in value:
+            return Path(value)
+    return None
 
 
 def _home(environ: Mapping[str, str]) -> Path | None:

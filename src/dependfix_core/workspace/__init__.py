@@ -1,0 +1,1 @@
+"""Local checkouts: what they are, and which repository they belong to."""
