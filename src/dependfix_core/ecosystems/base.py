@@ -1,0 +1,265 @@
+"""What an ecosystem does for the planner: read its files, and judge changes of what is locked.
+
+Sans-I/O: every question that may need a file or a registry record is a `Step`.
+
+The planner is the same for all ecosystems. It picks targets, climbs to
+parents and composes changes; a `Graph` says what a set of changes comes to
+under the rules of its package manager: `Legal`, with everything that has to
+move along, or `Blocked`, with the requirement that is in the way. Graphs are
+values: simulating gives another graph and leaves the first as it was.
+
+The rules that every graph keeps (each is a reason to be blocked):
+
+1. Every dependent whose requirement lands on a changed copy admits the new
+   version, with overrides taken into account.
+2. Every requirement of a new version is met from its place; what is not met is
+   moved along (least safe version that all its dependents admit) or brought in
+   (newest safe version that is old enough), else the change is blocked.
+3. Peers of the new version are there, and who peers on it admits it (`peer-conflict`).
+4. Its runtime floor is implied by the project's own (`runtime-floor`), with no
+   declared floor a stricter one than before is a warning.
+5. Its platforms are not fewer, unless the copy is optional; platform packages
+   pinned to one version move together.
+6. The copy came from a registry (`non-registry-source`), 7. is not bundled
+   (`bundled`) and not patched (`patched-dependency`).
+8. Hashes and tables of the new version can be written from its record; where
+   they cannot, the change is legal but `needs_tool`.
+9. A new install script is a warning.
+
+What a version's age, safety or deprecation means is the planner's judgement;
+graphs ask `Candidates` for it.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
+
+from dependfix_core.model.files import Listing
+from dependfix_core.model.lock import Constraint, DependencyKind, Instance, LockUnit, Override
+from dependfix_core.model.plan import Edit, RefusalReason, Strategy
+from dependfix_core.model.policy import ScanPolicy
+from dependfix_core.model.records import Unavailable
+from dependfix_core.model.steps import Step
+from dependfix_core.versions.base import Answer, Version
+from dependfix_core.versions.requirement import Requirement
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SetVersion:
+    """The locked copy at `where` goes to `version`."""
+
+    where: str
+    version: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SetConstraint:
+    """A declared requirement reads `requirement` from now on."""
+
+    constraint: Constraint
+    requirement: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SetOverride:
+    """A forced version that is already there gets another value."""
+
+    override: Override
+    value: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AddOverride:
+    """A forced version is added; `override.span` is None, `value` what shall be written."""
+
+    override: Override
+
+
+Change = SetVersion | SetConstraint | SetOverride | AddOverride
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Dependent:
+    """One requirement that lands on a locked copy, as it counts (after overrides)."""
+
+    where: str | None
+    """The copy that asks; None when a manifest does."""
+    name: str
+    """Name of the package or project that asks."""
+    version: str
+    """Its version; empty for a manifest."""
+    text: str
+    """What it asks for, as written; empty when it is not known."""
+    requirement: Requirement | None
+    """None when it is not known (no record of the dependent) or no range of versions."""
+    kind: DependencyKind = DependencyKind.PROD
+    constraint: Constraint | None = None
+    """The declaration, when a manifest asks."""
+    override: Override | None = None
+    """What replaced the dependent's own text, when something did."""
+    any_version: bool = False
+    """A requirement that every version meets (a tag, a path in the repository)."""
+
+    def admits(self, version: Version | str) -> Answer:
+        """Whether `version` meets it; unknown when the requirement is."""
+        if self.any_version:
+            return Answer.YES
+        return self.requirement.admits(version) if self.requirement is not None else Answer.UNKNOWN
+
+    def __str__(self) -> str:
+        if self.override is not None:
+            return f"{self.override.path} {self.override.at} forces `{self.override.value}`"
+        if self.constraint is not None:
+            declared = self.constraint
+            return f"{declared.declared_in or declared.path} {declared.at} asks `{self.text}`"
+        return f"{self.name} {self.version} asks `{self.text}`" if self.text else f"{self.name} {self.version}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Moved:
+    """What became of one locked copy. Without `from_version` it came in, without `to_version` it went."""
+
+    where: str
+    """Its place before; the new place of one that came in."""
+    package: str
+    from_version: str | None
+    to_version: str | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Legal:
+    """The changes lead to a lock that the package manager could have made."""
+
+    graph: "Graph"
+    """The state after them."""
+    moved: tuple[Moved, ...]
+    """All copies that are not as before, those that were asked for among them."""
+    edits: tuple[Edit, ...] = ()
+    """Texts of manifests that change."""
+    needs_tool: bool = False
+    """Something (a hash, the record of a package on the way) is not known here; the package manager completes it."""
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Blocked:
+    """The changes cannot be made; the first obstacle that was met."""
+
+    reason: RefusalReason
+    detail: str = ""
+    """One line for a person; empty when `dependent` says it all."""
+    dependent: Dependent | None = None
+    """The requirement that is in the way, where it is one."""
+    where: str = ""
+    """The copy on which it lands."""
+
+    def __str__(self) -> str:
+        return self.detail or (str(self.dependent) if self.dependent is not None else "")
+
+
+Verdict = Legal | Blocked
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NoCandidate:
+    """No version fits."""
+
+    reason: RefusalReason
+    detail: str = ""
+
+
+class Candidates(Protocol):
+    """The planner's judgement of versions, for copies that have to move along or come in."""
+
+    @property
+    def policy(self) -> ScanPolicy:
+        """What the caller allows."""
+
+    def is_safe(self, package: str, version: str) -> bool:
+        """Outside every range of every open alert, and not in a gap. Unknown versions are not safe."""
+
+    def least(self, package: str, current: str, admits: Callable[[str], bool]) -> Step[str | NoCandidate]:
+        """The least safe version above `current` that `admits`, its own line first."""
+
+    def newest(self, package: str, admits: Callable[[str], bool]) -> Step[str | NoCandidate]:
+        """The newest safe, stable version that is old enough and that `admits`: what a new install would take."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NoOverride:
+    """Why a version cannot be forced here."""
+
+    reason: RefusalReason
+    detail: str = ""
+
+
+@runtime_checkable
+class Graph(Protocol):
+    """One unit's resolution. Immutable; cheap to derive."""
+
+    @property
+    def unit(self) -> LockUnit:
+        """The unit as it was read."""
+
+    @property
+    def direct_strategy(self) -> Strategy:
+        """What raising a declared requirement is called here: `manifest-bump`, `pin-bump`."""
+
+    def instances(self, package: str) -> tuple[Instance, ...]:
+        """The copies of `package` (canonical name) in this state, in file order."""
+
+    def instance(self, where: str) -> Instance | None:
+        """The copy at `where` in this state."""
+
+    def dependents(self, where: str) -> Step[tuple[Dependent, ...]]:
+        """All requirements that land on the copy, those of manifests first."""
+
+    def asks(self, where: str, version: str, package: str) -> Step[Requirement | Unavailable | None]:
+        """What the copy at `where` would ask of `package` at another `version` of itself.
+
+        None when it would not ask for it; Unavailable when that is not known.
+        """
+
+    def raised(self, constraint: Constraint, version: str) -> str | None:
+        """The declared text that asks for `version` at least, in its own style; None when it cannot."""
+
+    def overrides(self, where: str, version: str) -> Step[tuple[AddOverride, ...] | NoOverride]:
+        """Ways to force the copy at `where` to `version` or newer on its line, the narrowest first."""
+
+    def simulate(self, changes: Sequence[Change], candidates: Candidates) -> Step[Verdict]:
+        """What `changes`, all together, come to."""
+
+
+class Ecosystem(Protocol):
+    """One folder of `ecosystems/`: reader and graph (writers follow the same units)."""
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """GitHub's names of the ecosystems that it serves."""
+
+    def read_units(self, listing: Listing, manifest_paths: Sequence[str]) -> Step[tuple[LockUnit, ...]]:
+        """The units that the paths belong to, each once, sorted by name.
+
+        A path that is no file of the listing belongs to none. A file that cannot
+        be read gives a unit with `problems`.
+        """
+
+    def graph(self, unit: LockUnit) -> Graph:
+        """The resolution of `unit`."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Ecosystems:
+    """The ecosystems that a caller hands in, by GitHub's names."""
+
+    members: tuple[Ecosystem, ...]
+    _by_id: dict[str, Ecosystem] = field(init=False, repr=False, compare=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for member in self.members:
+            for name in member.ids:
+                self._by_id[name] = member
+
+    def serving(self, ecosystem: str) -> Ecosystem | None:
+        """The one that serves GitHub's `ecosystem`."""
+        return self._by_id.get(ecosystem.lower())
