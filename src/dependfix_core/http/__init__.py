@@ -1,6 +1,6 @@
 """The one HTTP edge of the library, for GitHub and for registries."""
 
-from dependfix_core.http.address import is_public_address
+from dependfix_core.http.address import is_public_address, refuse_local_host
 from dependfix_core.http.cache import CachedAnswer, DiskCache, MemoryCache, ResponseCache
 from dependfix_core.http.client import HttpClient
 from dependfix_core.http.config import CallBudget, Clock, HttpConfig, SystemClock
@@ -22,5 +22,6 @@ __all__ = [
     "is_public_address",
     "link_target",
     "origin_of",
+    "refuse_local_host",
     "retry_after_s",
 ]

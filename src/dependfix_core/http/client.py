@@ -171,6 +171,29 @@ class HttpClient:
                 )
             url = target
 
+    async def cached(
+        self,
+        url: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        auth: Credential | None = None,
+        max_bytes: int | None = None,
+    ) -> HttpResponse | None:
+        """The kept answer to a conditional GET, without asking anybody; None when there is none.
+
+        Raises:
+            OutputTooLargeError: The kept body is larger than allowed.
+        """
+        if self._cache is None:
+            return None
+        given = {name.lower(): value for name, value in (headers or {}).items()}
+        found = await self._cached(self._cache, _key(url, given, auth))
+        if found is None:
+            return None
+        cap = max_bytes if max_bytes is not None else self.config.max_response_bytes
+        content = decoded(found.raw, found.encoding, max_bytes=cap, host=origin_of(url)[1])
+        return HttpResponse(status=200, headers=found.headers, content=content, url=url, from_cache=True)
+
     async def _with_retries(
         self, exchange: "_Exchange", url: str, budget: CallBudget, retry_url: RetryUrl | None
     ) -> HttpResponse:
@@ -205,9 +228,7 @@ class HttpClient:
     async def _once(self, exchange: "_Exchange", url: str, budget: CallBudget) -> HttpResponse:
         key, cached = "", None
         if exchange.cache_owner is not None and self._cache is not None and exchange.method == "GET":
-            accept = exchange.headers.get("accept", "")
-            version = exchange.headers.get("x-github-api-version", "")
-            key = cache_key(url, accept, version, exchange.cache_owner)
+            key = _key(url, exchange.headers, exchange.cache_owner)
             cached = await self._cached(self._cache, key)
         budget.count_request()
         headers = exchange.headers | ({"if-none-match": cached.etag} if cached is not None else {})
@@ -278,6 +299,12 @@ class _Exchange:
     public_only: bool
     cache_owner: str | None
     """Fingerprint of the credential; None when nothing is cached."""
+
+
+def _key(url: str, headers: Mapping[str, str], owner: Credential | str | None) -> str:
+    if owner is None or isinstance(owner, Credential):
+        owner = owner.fingerprint() if owner is not None else ""
+    return cache_key(url, headers.get("accept", ""), headers.get("x-github-api-version", ""), owner)
 
 
 def _checked_host(url: str, *, public_only: bool) -> str:
