@@ -30,13 +30,13 @@ What a version's age, safety or deprecation means is the planner's judgement;
 graphs ask `Candidates` for it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
-from dependfix_core.model.files import Listing
+from dependfix_core.model.files import ChangeSet, Listing
 from dependfix_core.model.lock import Constraint, DependencyKind, Instance, LockUnit, Override
-from dependfix_core.model.plan import Edit, RefusalReason, Strategy
+from dependfix_core.model.plan import Edit, RefusalReason, Remediation, Strategy
 from dependfix_core.model.policy import ScanPolicy
 from dependfix_core.model.records import Unavailable
 from dependfix_core.model.steps import Step
@@ -230,8 +230,59 @@ class Graph(Protocol):
         """What `changes`, all together, come to."""
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WriteRefusal:
+    """A set of remediations that cannot be written in-process, and why."""
+
+    reason: RefusalReason
+    """`tool-required` and `integrity-unavailable` when the package manager can do it instead."""
+    detail: str
+    remediation: int | None = None
+    """Index of the one that is in the way, when it is one."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Finding:
+    """Something that is not as the package manager wants it, in a unit as it lies there."""
+
+    check: str
+    """`V4` unmet or refused requirement, `V5` manifest and lock disagree, `V6` wrong or
+    foreign hash or address, `V7` wrong flag, group or marker."""
+    where: str
+    """Instance, constraint or file; the same spelling before and after a fix."""
+    detail: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ToolCall:
+    """One run of a package manager in the scratch copy."""
+
+    argv: tuple[str, ...]
+    """The tool's name first (`npm`, `pnpm`, `uv`, …); lock-only, scripts off."""
+    edits: tuple[Edit, ...] = ()
+    """Temporary edits that are made before this run and taken back after it."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ToolRelock:
+    """How the package manager itself brings a unit to the plan's end state."""
+
+    tool: str
+    version: str
+    """As the project names it: `9.15.9`, `9`, or empty when it names none."""
+    files: tuple[str, ...]
+    """Everything of the repository that the tool has to see, neutralised files left out."""
+    results: tuple[str, ...]
+    """Files that it may change; a change of any other one is a failure."""
+    calls: tuple[ToolCall, ...]
+    neutralised: tuple[str, ...] = ()
+    """Code-bearing files or settings of the repository that the scratch copy does not get."""
+    client_files: Mapping[str, bytes] = field(default_factory=dict)
+    """Generated configuration for the scratch home or copy (registry hosts), path → content."""
+
+
 class Ecosystem(Protocol):
-    """One folder of `ecosystems/`: reader and graph (writers follow the same units)."""
+    """One folder of `ecosystems/`: reader, graph, writer, inspection, and the tool as second way."""
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -246,6 +297,21 @@ class Ecosystem(Protocol):
 
     def graph(self, unit: LockUnit) -> Graph:
         """The resolution of `unit`."""
+
+    def write(self, unit: LockUnit, remediations: Sequence[Remediation]) -> Step[ChangeSet | WriteRefusal]:
+        """The files of `unit` after all `remediations` together, style and everything else kept.
+
+        Asks for the files and records that it needs. Pure: the same input gives the same bytes.
+        """
+
+    def inspect(self, unit: LockUnit) -> Step[tuple[Finding, ...]]:
+        """All findings of `unit` as it lies there, by its own rules and never by what a plan says.
+
+        A fix may not add one. What cannot be judged for want of a record is no finding.
+        """
+
+    def relock(self, unit: LockUnit, remediations: Sequence[Remediation]) -> ToolRelock | WriteRefusal:
+        """How the package manager would write `remediations`; a refusal when it has no safe way."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
