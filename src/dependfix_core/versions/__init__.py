@@ -7,6 +7,7 @@ from dependfix_core.versions.intervals import Bound, Interval, VersionSet
 from dependfix_core.versions.ranges import RangeComparator, VulnerableRange, is_unsafe
 from dependfix_core.versions.registry import ECOSYSTEMS, normalise_name, same_name, scheme_for
 from dependfix_core.versions.requirement import Arm, Comparator, Requirement
+from dependfix_core.versions.rewrite import Raised, RaiseFlag, Refusal, raise_requirement
 
 __all__ = [
     "ECOSYSTEMS",
@@ -19,7 +20,10 @@ __all__ = [
     "Key",
     "Line",
     "NpmSpecifier",
+    "RaiseFlag",
+    "Raised",
     "RangeComparator",
+    "Refusal",
     "Requirement",
     "Unparsable",
     "Version",
@@ -30,6 +34,7 @@ __all__ = [
     "normalise_name",
     "npm_specifier",
     "parse_requirement",
+    "raise_requirement",
     "same_name",
     "scheme_for",
 ]
