@@ -80,10 +80,12 @@ def together(steps: Sequence[Step[T]]) -> Step[list[T]]:
         except StopIteration as stop:
             results[index] = stop.value
     while waiting:
-        needs = Needs()
+        files: set[str] = set()
+        records: set[RecordKey] = set()
         for need in waiting.values():
-            needs |= need
-        supplies = yield needs
+            files |= need.files
+            records |= need.records
+        supplies = yield Needs(files=frozenset(files), records=frozenset(records))
         for index in list(waiting):
             try:
                 waiting[index] = steps[index].send(supplies)
