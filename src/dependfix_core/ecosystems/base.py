@@ -32,13 +32,13 @@ graphs ask `Candidates` for it.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from typing import Generic, Protocol, TypeVar, runtime_checkable
 
 from dependfix_core.model.files import ChangeSet, Listing
-from dependfix_core.model.lock import Constraint, DependencyKind, Instance, LockUnit, Override
+from dependfix_core.model.lock import Constraint, DependencyKind, Instance, LockUnit, Override, ReleaseAgeGate
 from dependfix_core.model.plan import Edit, RefusalReason, Remediation, Strategy
 from dependfix_core.model.policy import ScanPolicy
-from dependfix_core.model.records import Unavailable
+from dependfix_core.model.records import RecordKey, Unavailable
 from dependfix_core.model.steps import Step
 from dependfix_core.versions.base import Answer, Version
 from dependfix_core.versions.requirement import Requirement
@@ -178,10 +178,16 @@ class Candidates(Protocol):
     def is_safe(self, package: str, version: str) -> bool:
         """Outside every range of every open alert, and not in a gap. Unknown versions are not safe."""
 
-    def least(self, package: str, current: str, admits: Callable[[str], bool]) -> Step[str | NoCandidate]:
-        """The least safe version above `current` that `admits`, its own line first."""
+    def least(
+        self, package: str, current: str, admits: Callable[[str], bool], named: Sequence[str] = ()
+    ) -> Step[str | NoCandidate]:
+        """The least safe version above `current` that `admits`, its own line first.
 
-    def newest(self, package: str, admits: Callable[[str], bool]) -> Step[str | NoCandidate]:
+        `named` are versions that the requirement itself spells out (an exact
+        pin): one of them serves where the registry cannot be asked.
+        """
+
+    def newest(self, package: str, admits: Callable[[str], bool], named: Sequence[str] = ()) -> Step[str | NoCandidate]:
         """The newest safe, stable version that is old enough and that `admits`: what a new install would take."""
 
 
@@ -205,6 +211,12 @@ class Graph(Protocol):
     def direct_strategy(self) -> Strategy:
         """What raising a declared requirement is called here: `manifest-bump`, `pin-bump`."""
 
+    def record_key(self, package: str, version: str = "") -> RecordKey:
+        """The key for the package's record, with the registry that the unit takes it from."""
+
+    def gate_exclusion(self, gate: ReleaseAgeGate, package: str, version: str) -> Edit | None:
+        """The edit that excludes exactly this version from the unit's own release-age gate; None where it cannot."""
+
     def instances(self, package: str) -> tuple[Instance, ...]:
         """The copies of `package` (canonical name) in this state, in file order."""
 
@@ -223,8 +235,14 @@ class Graph(Protocol):
     def raised(self, constraint: Constraint, version: str) -> str | None:
         """The declared text that asks for `version` at least, in its own style; None when it cannot."""
 
-    def overrides(self, where: str, version: str) -> Step[tuple[AddOverride, ...] | NoOverride]:
-        """Ways to force the copy at `where` to `version` or newer on its line, the narrowest first."""
+    def overrides(self, where: str, version: str) -> Step[tuple[tuple[AddOverride, ...], ...] | NoOverride]:
+        """Ways to force the copy at `where` to `version` or newer on its line, the narrowest first.
+
+        Each way is one or several entries that belong together.
+        """
+
+    def override_value(self, override: Override, version: str) -> str | None:
+        """The value of an entry that is there, in its own style, that forces `version` or newer; None when it cannot."""
 
     def simulate(self, changes: Sequence[Change], candidates: Candidates) -> Step[Verdict]:
         """What `changes`, all together, come to."""
@@ -281,8 +299,8 @@ class ToolRelock:
     """Generated configuration for the scratch home or copy (registry hosts), path → content."""
 
 
-class Ecosystem(Protocol):
-    """One folder of `ecosystems/`: reader, graph, writer, inspection, and the tool as second way."""
+class PlannableEcosystem(Protocol):
+    """What the planner needs of a folder of `ecosystems/`: reader and graph."""
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -297,6 +315,10 @@ class Ecosystem(Protocol):
 
     def graph(self, unit: LockUnit) -> Graph:
         """The resolution of `unit`."""
+
+
+class Ecosystem(PlannableEcosystem, Protocol):
+    """One folder of `ecosystems/`: reader, graph, writer, inspection, and the tool as second way."""
 
     def write(self, unit: LockUnit, remediations: Sequence[Remediation]) -> Step[ChangeSet | WriteRefusal]:
         """The files of `unit` after all `remediations` together, style and everything else kept.
@@ -314,18 +336,21 @@ class Ecosystem(Protocol):
         """How the package manager would write `remediations`; a refusal when it has no safe way."""
 
 
+E_co = TypeVar("E_co", bound=PlannableEcosystem, covariant=True)
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Ecosystems:
+class Ecosystems(Generic[E_co]):
     """The ecosystems that a caller hands in, by GitHub's names."""
 
-    members: tuple[Ecosystem, ...]
-    _by_id: dict[str, Ecosystem] = field(init=False, repr=False, compare=False, default_factory=dict)
+    members: tuple[E_co, ...]
+    _by_id: dict[str, E_co] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         for member in self.members:
             for name in member.ids:
                 self._by_id[name] = member
 
-    def serving(self, ecosystem: str) -> Ecosystem | None:
+    def serving(self, ecosystem: str) -> E_co | None:
         """The one that serves GitHub's `ecosystem`."""
         return self._by_id.get(ecosystem.lower())

@@ -48,7 +48,7 @@ def package_key(ecosystem: str, name: str) -> str:
 def group_alerts(alerts: Iterable[Alert], units: Sequence[LockUnit]) -> Grouping:
     """Brings each alert to the unit of its manifest and to the others of its package."""
     homes = _unit_by_path(units)
-    names = {unit.unit: UnitNames(unit) for unit in units}
+    names = {(unit.unit, unit.ecosystem): UnitNames(unit) for unit in units}
     gathered: dict[tuple[str, str, str], list[Alert]] = {}
     homeless: list[Alert] = []
     for alert in sorted(alerts, key=lambda one: one.number):
@@ -57,7 +57,7 @@ def group_alerts(alerts: Iterable[Alert], units: Sequence[LockUnit]) -> Grouping
         if unit is None:
             homeless.append(alert)
             continue
-        package = names[unit.unit].spelled(alert.package_name)
+        package = names[unit.unit, unit.ecosystem].spelled(alert.package_name)
         gathered.setdefault((unit.unit, unit.ecosystem, package), []).append(alert)
     by_name = {(unit.unit, unit.ecosystem): unit for unit in units}
     groups = (

@@ -1,0 +1,84 @@
+"""Which releases are too young, by the project's own rules and by the caller's."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from fnmatch import fnmatchcase
+from typing import Final
+
+from dependfix_core.model.alert import parse_time
+from dependfix_core.model.lock import ReleaseAgeGate
+from dependfix_core.model.policy import ScanPolicy
+from dependfix_core.model.records import Release
+
+_MINUTES_A_DAY: Final = 24 * 60
+_UNDECIDABLE: Final = frozenset({"trustPolicy"})
+"""Gates on provenance, which no record states."""
+
+
+class Gates:
+    """The release-age rules of one unit."""
+
+    def __init__(self, gates: Sequence[ReleaseAgeGate], policy: ScanPolicy) -> None:
+        own = [gate for gate in gates if gate.kind not in _UNDECIDABLE]
+        if policy.cooldown_days > 0:
+            own.append(ReleaseAgeGate(path="", at="", minimum_age_minutes=policy.cooldown_days * _MINUTES_A_DAY))
+        self._gates = tuple(own)
+        self._excluding = policy.young_fixes == "exclude"
+
+    def opens_at(self, package: str, release: Release, now: datetime) -> str | None:
+        """When the release may be taken, as text; None when it may be now.
+
+        Under `young_fixes=exclude` the project's gates hold nothing back (see
+        `held`), a release without a time of publication is not held either.
+        """
+        if self._excluding or not self._gates:
+            return None
+        openings = [text for gate in self._gates if (text := _opening(gate, package, release, now)) is not None]
+        return max(openings, default=None)
+
+    def held(self, package: str, release: Release, now: datetime) -> tuple[ReleaseAgeGate, ...]:
+        """The project's gates that would hold the release back."""
+        gates = (gate for gate in self._gates if gate.path)
+        return tuple(gate for gate in gates if _opening(gate, package, release, now) is not None)
+
+    def is_undated(self, package: str, release: Release) -> bool:
+        """Whether a gate holds for the package but the release has no time of publication."""
+        return release.published_at is None and any(_applies(gate, package, release.version) for gate in self._gates)
+
+
+def _opening(gate: ReleaseAgeGate, package: str, release: Release, now: datetime) -> str | None:
+    published = release.published_at
+    if published is None or not _applies(gate, package, release.version):
+        return None
+    if gate.minimum_age_minutes is not None:
+        opens = published + timedelta(minutes=gate.minimum_age_minutes)
+        if opens > now:
+            return f"opens at {opens.isoformat()}"
+    limit = _moment(gate.exclude_newer)
+    if limit is not None and published > limit:
+        return f"published {published.isoformat()}, after `{gate.exclude_newer}` in {gate.path}"
+    return None
+
+
+def _applies(gate: ReleaseAgeGate, package: str, version: str) -> bool:
+    if gate.applies_to and not any(_matches(pattern, package, version) for pattern in gate.applies_to):
+        return False
+    return not any(_matches(pattern, package, version) for pattern in gate.excluded)
+
+
+def _matches(pattern: str, package: str, version: str) -> bool:
+    """A name with wildcards, optionally with versions: `@scope/*`, `pkg@1.2.3`, `pkg@1.2.3 || 1.2.4`."""
+    name, at, versions = pattern[1:].partition("@")
+    if at and versions.strip() not in ("", "*"):
+        listed = {text.strip().removeprefix("npm:") for text in versions.split("||")}
+        if version not in listed:
+            return False
+    return fnmatchcase(package.lower(), (pattern[:1] + name).lower())
+
+
+def _moment(text: str) -> datetime | None:
+    moment = parse_time(text)
+    if moment is None and text and "T" not in text:
+        # A date alone: the whole day is still allowed.
+        moment = parse_time(f"{text}T23:59:59Z")
+    return moment
