@@ -1,6 +1,6 @@
 """Sets of versions as unions of intervals, on the keys of one scheme."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from typing import Any, Final
 
@@ -17,6 +17,8 @@ class Bound:
 
     key: Key
     inclusive: bool
+    version: Version | None = field(default=None, compare=False)
+    """The version at the bound, where the order needs more than keys."""
 
 
 ALL_PRERELEASES: Final = None
@@ -135,7 +137,7 @@ class VersionSet:
         for bound, outward in ((interval.lower, -1), (interval.upper, 1)):
             if bound is None:
                 continue
-            sign = self.scheme.compare(version, Version("", bound.key, version.scheme))
+            sign = self.scheme.compare(version, bound.version or Version("", bound.key, version.scheme))
             if sign is None:
                 answer = Answer.UNKNOWN
             elif sign == outward or (sign == 0 and not bound.inclusive):

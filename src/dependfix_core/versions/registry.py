@@ -5,7 +5,11 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from dependfix_core.versions.base import VersionScheme
+from dependfix_core.versions.composer import ComposerScheme
+from dependfix_core.versions.maven import MavenScheme
+from dependfix_core.versions.nuget import NugetScheme
 from dependfix_core.versions.pep440 import Pep440Scheme
+from dependfix_core.versions.rubygems import GemScheme
 from dependfix_core.versions.semver import SemverScheme, build_semver_key, short_semver_key
 
 _SCHEMES: Final[Mapping[str, VersionScheme]] = {
@@ -13,7 +17,11 @@ _SCHEMES: Final[Mapping[str, VersionScheme]] = {
     for scheme in (
         SemverScheme("npm"),
         Pep440Scheme("pip"),
+        MavenScheme(),
         SemverScheme("go"),
+        GemScheme(),
+        ComposerScheme(),
+        NugetScheme(),
         SemverScheme("rust"),
         SemverScheme("erlang"),
         SemverScheme("pub", build_semver_key),
