@@ -277,8 +277,8 @@ class ToolCall:
 
     argv: tuple[str, ...]
     """The tool's name first (`npm`, `pnpm`, `uv`, …); lock-only, scripts off."""
-    edits: tuple[Edit, ...] = ()
-    """Temporary edits that are made before this run and taken back after it."""
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    """What is written before this run: a temporary override, or the manifest without it again."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -288,15 +288,21 @@ class ToolRelock:
     tool: str
     version: str
     """As the project names it: `9.15.9`, `9`, or empty when it names none."""
-    files: tuple[str, ...]
-    """Everything of the repository that the tool has to see, neutralised files left out."""
+    files: Mapping[str, bytes]
+    """The scratch copy: everything that the tool has to see, edits made, code-bearing files left out."""
     results: tuple[str, ...]
     """Files that it may change; a change of any other one is a failure."""
     calls: tuple[ToolCall, ...]
-    neutralised: tuple[str, ...] = ()
-    """Code-bearing files or settings of the repository that the scratch copy does not get."""
-    client_files: Mapping[str, bytes] = field(default_factory=dict)
-    """Generated configuration for the scratch home or copy (registry hosts), path → content."""
+    registries: Mapping[str, str] = field(default_factory=dict)
+    """What the unit uses: `""` for the default, `@scope` or index name otherwise, as the project's files spell it."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """Settings of the project that change what the tool writes (`omit-lockfile-registry-resolved`, …)."""
+    folder: str = "."
+    """Where the tool runs, relative to the top level."""
+    by_hand: str = ""
+    """The command for a person, where the tool is missing or forbidden."""
+    warnings: tuple[str, ...] = ()
+    """What was neutralised, and what this version of the tool does not do."""
 
 
 class PlannableEcosystem(Protocol):
@@ -332,7 +338,7 @@ class Ecosystem(PlannableEcosystem, Protocol):
         A fix may not add one. What cannot be judged for want of a record is no finding.
         """
 
-    def relock(self, unit: LockUnit, remediations: Sequence[Remediation]) -> ToolRelock | WriteRefusal:
+    def relock(self, unit: LockUnit, remediations: Sequence[Remediation]) -> Step[ToolRelock | WriteRefusal]:
         """How the package manager would write `remediations`; a refusal when it has no safe way."""
 
 
