@@ -1,0 +1,1 @@
+"""npm, pnpm, yarn and bun."""
