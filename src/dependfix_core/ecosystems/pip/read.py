@@ -313,6 +313,9 @@ def _uv_constraints(manifest: PyProject, local: LocalPackage, lock: UvLock) -> I
                 if edge.name == constraint.package and edge.target and constraint.kind is not DependencyKind.BUILD
             )
         )
+        if len(wheres) > 1:
+            fitting = [one for one in wheres if admits(constraint.requirement, lock.instances[one].version) is not False]
+            wheres = fitting or wheres
         # A requirement that the lock does not know for this project has no copy: the two are out of step.
         yield from (replace(constraint, target=where) for where in wheres)
         if not wheres:

@@ -241,9 +241,7 @@ def _unit(tree: _Tree, component: set[str]) -> LockUnit:
 
 def _rank(tree: _Tree, path: str, compiled: set[str], constraining: set[str]) -> tuple[object, ...]:
     """The file that names the scope: compiled before written, requirements before constraints, short before long."""
-    is_file = path in tree.files
-    has_pins = is_file and any(line.version for line in tree.files[path].lines)
-    return (not is_file, path not in compiled, path in constraining, not has_pins, path.count("/"), len(path), path)
+    return (path not in tree.files, path not in compiled, path in constraining, path.count("/"), len(path), path)
 
 
 def _constraining(tree: _Tree, files: Sequence[RequirementsFile]) -> set[str]:
