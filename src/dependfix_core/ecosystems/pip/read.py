@@ -314,7 +314,9 @@ def _uv_constraints(manifest: PyProject, local: LocalPackage, lock: UvLock) -> I
             )
         )
         if len(wheres) > 1:
-            fitting = [one for one in wheres if admits(constraint.requirement, lock.instances[one].version) is not False]
+            fitting = [
+                one for one in wheres if admits(constraint.requirement, lock.instances[one].version) is not False
+            ]
             wheres = fitting or wheres
         # A requirement that the lock does not know for this project has no copy: the two are out of step.
         yield from (replace(constraint, target=where) for where in wheres)
