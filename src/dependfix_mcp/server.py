@@ -8,8 +8,9 @@ from dependfix_core import __version__
 from dependfix_mcp.services import Services
 from dependfix_mcp.settings import Settings
 from dependfix_mcp.tooling import ProductTool, Toolset
+from dependfix_mcp.tools import suspec
 
-TOOLSET_BUILDERS: Mapping[str, Callable[[Services], Toolset]] = {}
+TOOLSET_BUILDERS: Mapping[str, Callable[[Services], Toolset]] = {"suspec": suspec.build}
 """Toolset name → its builder, in the order of `tools/list`."""
 
 

@@ -109,6 +109,7 @@ class Settings:
     run_timeout_s: int = 1800
     suspec_bin: str | None = None
     node_bin: str = "node"
+    suspec_timeout_s: int = 30
     sudocode_path: str | None = None
     sudocode_db: str | None = None
     sudocode_working_dir: Path | None = None
@@ -416,6 +417,14 @@ SETTINGS: Final[tuple[Setting, ...]] = (
         metavar="PATH",
     ),
     Setting(
+        field="suspec_timeout_s",
+        flag="--suspec-timeout",
+        environment=("SUSPEC_TIMEOUT",),
+        default="30",
+        about="longest run of a suspec check; then it is stopped",
+        metavar="SECONDS",
+    ),
+    Setting(
         field="sudocode_path",
         flag="--sudocode-path",
         environment=("SUDOCODE_PATH",),
@@ -599,6 +608,7 @@ def read_settings(flags: Mapping[str, Any], environ: Mapping[str, str], faults: 
         run_timeout_s=given.one("run_timeout_s", _whole(1, 86_400), 1800),
         suspec_bin=given.one("suspec_bin", _line, None),
         node_bin=given.one("node_bin", _line, "node"),
+        suspec_timeout_s=given.one("suspec_timeout_s", _whole(1, 3600), 30),
         sudocode_path=given.one("sudocode_path", _line, None),
         sudocode_db=given.one("sudocode_db", _line, None),
         sudocode_working_dir=given.one("sudocode_working_dir", given.path, None),

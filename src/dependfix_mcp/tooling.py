@@ -1,9 +1,10 @@
 """Turns plain async functions into tools with closed schemas, one envelope, time limits and size limits."""
 
 import functools
+import inspect
 import json
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -52,6 +53,10 @@ class ToolSpec:
     meta: dict[str, Any] | None = None
     read_only_fn: ToolFunction | None = None
     """The reduced form of a writing tool that stays listed under `--read-only`."""
+    retired: Mapping[str, str] = field(default_factory=dict)
+    """Argument of an older version → the hint when somebody still sends it."""
+    verbatim: frozenset[str] = frozenset()
+    """Payload keys whose texts are the caller's own checked arguments: redacted, otherwise as they came."""
 
     @property
     def name(self) -> str:
@@ -69,6 +74,8 @@ class Toolset:
     tools: tuple[ToolSpec, ...]
     register: Callable[["MCPServer"], None] = field(default=lambda _server: None)
     """Adds resources and prompts."""
+    start: Callable[[], Awaitable[None]] | None = None
+    """Prepares the toolset beside `initialize`; a `DependfixError` says that its tools cannot work now."""
     prompts: dict[str, frozenset[str]] = field(default_factory=dict)
     """Prompt name → required arguments."""
     complete: Callable[[str, str, str], Awaitable["Completion | None"]] | None = None
@@ -80,6 +87,8 @@ class ProductTool(Tool):
 
     timeout_s: float = Field(default=60.0, exclude=True)
     secrets: Secrets = Field(default=tuple, exclude=True)
+    retired: Mapping[str, str] = Field(default_factory=dict, exclude=True)
+    verbatim: frozenset[str] = Field(default=frozenset(), exclude=True)
 
     @classmethod
     def build(cls, spec: ToolSpec, *, read_only: bool = False, secrets: Secrets = tuple) -> "ProductTool":
@@ -98,8 +107,12 @@ class ProductTool(Tool):
             structured_output=True,
         )
         assert isinstance(tool, cls)
+        # Before Python 3.13 a docstring keeps the indentation of its source.
+        tool.description = inspect.cleandoc(tool.description)
         tool.timeout_s = spec.timeout_s
         tool.secrets = secrets
+        tool.retired = spec.retired
+        tool.verbatim = spec.verbatim
         tool.parameters = {**flatten(tool.parameters), "additionalProperties": False}
         tool.fn_metadata.output_schema = flatten(tool.fn_metadata.output_schema or {})
         return tool
@@ -124,7 +137,7 @@ class ProductTool(Tool):
             names = ", ".join(clean_text(name, max_chars=60, one_line=True) for name in unknown)
             raise ArgumentError(
                 f"unknown argument: {names}",
-                hint=f"Allowed: {', '.join(allowed) or 'none'}.",
+                hint=self.retired.get(unknown[0], f"Allowed: {', '.join(allowed) or 'none'}."),
                 details={"argument": clean_text(unknown[0], max_chars=60, one_line=True)},
             )
 
@@ -162,19 +175,24 @@ class ProductTool(Tool):
         )
 
     def scrub(self, value: Any) -> Any:
-        """`value` with every string cleaned of invisible characters and redacted."""
-        secrets = tuple(self.secrets())
+        """`value` as it may leave: see `scrub`."""
+        return scrub(value, self.secrets(), verbatim=self.verbatim)
 
-        def walk(node: Any) -> Any:
-            if isinstance(node, str):
-                return redact(clean_text(node), *secrets)
-            if isinstance(node, dict):
-                return {key: walk(child) for key, child in node.items()}
-            if isinstance(node, list):
-                return [walk(child) for child in node]
-            return node
 
-        return walk(value)
+def scrub(value: Any, secrets: Sequence[str] = (), *, verbatim: frozenset[str] = frozenset()) -> Any:
+    """`value` with every string redacted, and cleaned of invisible characters but for the `verbatim` keys."""
+    held = tuple(secrets)
+
+    def walk(node: Any, key: str = "") -> Any:
+        if isinstance(node, str):
+            return redact(node if key in verbatim else clean_text(node), *held)
+        if isinstance(node, dict):
+            return {key: walk(child, key) for key, child in node.items()}
+        if isinstance(node, list):
+            return [walk(child) for child in node]
+        return node
+
+    return walk(value)
 
 
 def compact(payload: object) -> str:

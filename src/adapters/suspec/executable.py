@@ -1,6 +1,7 @@
 """Which program is the suspec CLI, and is it still the one that was asked before?"""
 
 import os
+import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,21 +31,30 @@ class Program:
 
 
 def find_program(configured: str | None, node: str, locate: Locate) -> Program:
-    """The configured program, else `suspec` on PATH; a script is run by Node.
+    """The configured program, a path or a name on PATH, else `suspec` on PATH; a script is run by Node.
 
     Raises:
         CommandNotFoundError: There is none.
         CommandBrokenError: It is there and cannot be run.
     """
-    entry = str(Path(configured).absolute()) if configured else locate(COMMAND_NAME)
+    name = configured or COMMAND_NAME
+    is_bare = Path(name).name == name
+    try:
+        entry = locate(name) if is_bare else str(Path(name).absolute())
+    except OSError:  # relative to a working directory that is gone
+        entry = name
     if entry is None:
-        raise CommandNotFoundError(
-            f"the suspec CLI was not found: no {COMMAND_NAME} on PATH", argv=(COMMAND_NAME,), hint=MISSING_HINT
-        )
+        raise CommandNotFoundError(f"the suspec CLI was not found: no {name} on PATH", argv=(name,), hint=MISSING_HINT)
     path = Path(entry)
-    if not path.exists():
-        raise CommandNotFoundError(f"the suspec CLI was not found: {entry}", argv=(entry,), hint=MISSING_HINT)
-    if not path.is_file():
+    try:
+        is_file = stat.S_ISREG(path.stat().st_mode)
+    except (FileNotFoundError, NotADirectoryError, ValueError) as error:
+        raise CommandNotFoundError(
+            f"the suspec CLI was not found: {entry}", argv=(entry,), hint=MISSING_HINT
+        ) from error
+    except OSError as error:
+        raise CommandBrokenError(f"{entry} cannot be looked at: {error.strerror}", argv=(entry,)) from error
+    if not is_file:
         raise CommandBrokenError(f"{entry} is no file", argv=(entry,), hint=MISSING_HINT)
     suffix = path.suffix.lower()
     if suffix in _SCRIPTS:
