@@ -8,9 +8,12 @@ from dependfix_core import __version__
 from dependfix_mcp.services import Services
 from dependfix_mcp.settings import Settings
 from dependfix_mcp.tooling import ProductTool, Toolset
-from dependfix_mcp.tools import suspec
+from dependfix_mcp.tools import sudocode, suspec
 
-TOOLSET_BUILDERS: Mapping[str, Callable[[Services], Toolset]] = {"suspec": suspec.build}
+TOOLSET_BUILDERS: Mapping[str, Callable[[Services], Toolset]] = {
+    "suspec": suspec.build,
+    "sudocode": sudocode.build,
+}
 """Toolset name → its builder, in the order of `tools/list`."""
 
 

@@ -1,1 +1,1 @@
-"""Reads and writes sudocode issues and specs through its CLI without losing any."""
+"""The sudocode command line program as typed operations that never lose what its project holds."""
