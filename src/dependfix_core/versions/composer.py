@@ -30,7 +30,7 @@ _WORDS: Final = re.compile(r"[0-9]+|[a-z]+")
 BRANCH_NUMBER: Final = 9999999
 DEV, ALPHA, BETA, RC, NUMBER, PATCH = range(6)
 _BRANCH: Final = -1
-_RANKS: Final = {"dev": DEV, "alpha": ALPHA, "a": ALPHA, "beta": BETA, "b": BETA, "rc": RC}
+RANKS: Final = {"dev": DEV, "alpha": ALPHA, "a": ALPHA, "beta": BETA, "b": BETA, "rc": RC}
 _PATCHES: Final = ("patch", "pl", "p")
 END: Final = (NUMBER, -1)
 """Ends a key: below every number and patch, above every stability."""
@@ -69,7 +69,7 @@ def _with_modifier(numbers: list[int], match: re.Match[str]) -> Key:
     tokens = [(NUMBER, number) for number in numbers]
     stability = (match["stability"] or "").lower()
     if stability and stability != "stable":
-        tokens.append((PATCH, 0) if stability in _PATCHES else (_RANKS[stability], 0))
+        tokens.append((PATCH, 0) if stability in _PATCHES else (RANKS[stability], 0))
         tokens.extend((NUMBER, int(counter)) for counter in re.findall(r"[0-9]+", match["counter"] or ""))
     if match["dev"] and stability != "stable":
         tokens.append((DEV, 0))

@@ -52,6 +52,8 @@ class Requirement:
     """In the order of the text."""
     arms: tuple[Arm, ...]
     """At least one, in the order of the text."""
+    is_soft: bool = False
+    """Whether it only proposes its version: another one may win without breaking it (Maven, Gradle)."""
     alias: str | None = None
     """The package that is really meant, where the text renames it (`npm:lodash@^4.17.15`)."""
 

@@ -89,8 +89,8 @@ class _Raise:
         self.requirement = requirement
         self.scheme = requirement.allowed.scheme
         self.target = target
-        self.target_text = target.text.strip().lstrip("vV=").strip()
         self.style: Style = style_of(requirement.grammar)
+        self.target_text = target.text.strip().lstrip(self.style.prefix).strip()
         self.vulnerable = [entry.as_set() for entry in vulnerable]
         self.replacements: list[tuple[Span, str]] = []
         self.flags: set[RaiseFlag] = set()
@@ -184,6 +184,8 @@ class _Raise:
                 pairs = self.style.compatible(part, self.target_text)
             case Role.ABOVE:
                 pairs = ((self.style.floor, self.target_text),)
+            case Role.EXACT:
+                pairs = ((part.operator, self.style.exact(part, self.target_text)),)
             case _:
                 pairs = ((part.operator, self.target_text),)
         self._replace(part.span, self._written(part, pairs))

@@ -26,6 +26,8 @@ _PLATFORM: Final = re.compile(
     re.VERBOSE,
 )
 _END: Final = (1,)
+LOWEST_PRERELEASE: Final = (-1,)
+"""In place of the end: below all pre-releases."""
 
 
 def without_platform(text: str) -> str:

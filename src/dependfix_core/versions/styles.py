@@ -35,8 +35,12 @@ class Style:
     role: Callable[[Comparator], Role]
     compatible: Callable[[Comparator, str], Pairs]
     """A compatible comparator raised to the text of a target."""
+    exact: Callable[[Comparator, str], str] = lambda _, target: target
+    """How an exact version is written for the text of a target."""
     floor: str = ">="
     """The operator of an inclusive lower bound."""
+    prefix: str = "vV="
+    """Characters before a target's text that the grammar does not repeat."""
     separator: str = " "
     """Joins comparators that must hold together, where the text has no example."""
     separators: re.Pattern[str] | None = None
@@ -70,6 +74,8 @@ _ROLES: Final = {
     "<": Role.CAP,
     "<=": Role.CAP,
     "!=": Role.EXCLUDE,
+    "<>": Role.EXCLUDE,
+    "!": Role.EXCLUDE,
     "^": Role.COMPATIBLE,
     "~": Role.COMPATIBLE,
     "~>": Role.COMPATIBLE,
@@ -113,6 +119,71 @@ def _pep440_compatible(part: Comparator, target: str) -> Pairs:
     return ((">=", target), ("<", dotted((*kept[:-1], kept[-1] + 1))))
 
 
+def _poetry_compatible(part: Comparator, target: str) -> Pairs:
+    return _pep440_compatible(part, target) if part.operator == "~=" else _whole(part, target)
+
+
+def _composer_compatible(part: Comparator, target: str) -> Pairs:
+    """`~1.4` reaches to 2.0: with more numbers it would not, so a caret or both bounds say the same."""
+    if part.operator == "^":
+        return _whole(part, target)
+    written, wanted = numbers_in(part.version), numbers_in(target)
+    if len(wanted) <= len(written):
+        return (("~", target + ".0" * (len(written) - len(wanted))),)
+    kept = wanted[: max(1, len(written) - 1)]
+    if len(kept) == 1 and kept[0]:
+        return (("^", target),)
+    return ((">=", target), ("<", dotted((*kept[:-1], kept[-1] + 1))))
+
+
+def _pessimistic(part: Comparator, target: str) -> Pairs:
+    """`~>` with as many numbers as before, and the whole target beside it where that says less."""
+    written, wanted = numbers_in(part.version), numbers_in(target)
+    padded = wanted + (0,) * (len(written) - len(wanted))
+    if len(written) == len(padded):
+        return (("~>", target + ".0" * (len(written) - len(wanted))),)
+    return (("~>", dotted(padded[: len(written)])), (">=", target))
+
+
+def _interval_role(part: Comparator) -> Role:
+    """NuGet: a bare version is the least one, a bracketed one exact, a star floats."""
+    if part.operator == "[]":
+        return Role.EXACT
+    if "*" in part.version:
+        return Role.FIXED if part.operator else Role.WILDCARD
+    interval = part.intervals[0]
+    if interval.lower is None:
+        return Role.CAP
+    return Role.FLOOR if interval.lower.inclusive else Role.ABOVE
+
+
+def _hard_role(part: Comparator) -> Role:
+    """Maven, Gradle: a bare version is replaced, the bounds of a range are its author's."""
+    if "+" in part.version and part.version.rstrip("+").rstrip(".").replace(".", "").isdigit():
+        return Role.WILDCARD
+    if part.version == "+":
+        return Role.WILDCARD
+    return Role.EXACT if part.operator in ("", "[]") else Role.FIXED
+
+
+def _cargo_role(part: Comparator) -> Role:
+    return Role.WILDCARD if _WILDCARD.match(part.version) else _roles(Role.COMPATIBLE)(part)
+
+
+def _go_exact(part: Comparator, target: str) -> str:
+    """Advisories leave out the mark that a module without a module file carries."""
+    mark = "+incompatible"
+    return (
+        target + mark
+        if part.version.endswith(mark) and "+" not in target and target[:2] not in ("0.", "1.")
+        else target
+    )
+
+
+def _action_role(part: Comparator) -> Role:
+    return Role.WILDCARD if len(numbers_in(part.version)) < 3 else Role.EXACT
+
+
 def dotted(numbers: tuple[int, ...]) -> str:
     """Numbers with dots between them."""
     return ".".join(map(str, numbers))
@@ -121,4 +192,15 @@ def dotted(numbers: tuple[int, ...]) -> str:
 _STYLES: Final[Mapping[str, Style]] = {
     "npm": Style(role=_npm_role, compatible=_whole),
     "pep440": Style(role=_roles(Role.EXACT), compatible=_pep440_compatible, separator=",", separators=_COMMA),
+    "poetry": Style(role=_roles(Role.EXACT), compatible=_poetry_compatible, separator=",", separators=_COMMA),
+    "cargo": Style(role=_cargo_role, compatible=_whole, separator=", ", separators=_COMMA),
+    "composer": Style(role=_roles(Role.EXACT), compatible=_composer_compatible, separators=_COMMA),
+    "rubygems": Style(role=_roles(Role.EXACT), compatible=_pessimistic, separator=", ", separators=_COMMA),
+    "hex": Style(role=_roles(Role.EXACT), compatible=_pessimistic, separator=" and "),
+    "pub": Style(role=_roles(Role.EXACT), compatible=_whole),
+    "nuget": Style(role=_interval_role, compatible=_whole, floor="[", prefix=""),
+    "maven": Style(role=_hard_role, compatible=_whole, prefix=""),
+    "gradle": Style(role=_hard_role, compatible=_whole, prefix=""),
+    "go": Style(role=_roles(Role.EXACT), compatible=_whole, exact=_go_exact),
+    "actions": Style(role=_action_role, compatible=_whole),
 }

@@ -11,21 +11,20 @@ import re
 from typing import Final, NamedTuple
 
 from dependfix_core.versions.base import Unparsable, VersionScheme
-from dependfix_core.versions.grammars.partial import Partial, caret, compared, tilde, wildcard
+from dependfix_core.versions.grammars.partial import PARTIAL_TAIL, Partial, caret, compared, tilde, wildcard
 from dependfix_core.versions.intervals import Bound, Interval, VersionSet
 from dependfix_core.versions.requirement import Arm, Comparator, Requirement, Span
 
 _NUMBER: Final = r"(?:0|[1-9][0-9]*|[xX*])"
-_NUMERIC_OR_TEXT: Final = r"(?:0|[1-9][0-9]*|[0-9]*[A-Za-z-][0-9A-Za-z-]*)"
-_TAIL: Final = rf"(?:-(?P<pre>{_NUMERIC_OR_TEXT}(?:\.{_NUMERIC_OR_TEXT})*))?(?:\+[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?"
-_NUMBERS: Final = rf"(?P<version>(?P<major>{_NUMBER})(?:\.(?P<minor>{_NUMBER})(?:\.(?P<patch>{_NUMBER}){_TAIL})?)?)"
+_NUMBERS: Final = (
+    rf"(?P<version>(?P<major>{_NUMBER})(?:\.(?P<minor>{_NUMBER})(?:\.(?P<patch>{_NUMBER}){PARTIAL_TAIL})?)?)"
+)
 _COMPARATOR: Final = re.compile(
     rf"(?P<operator>[<>](?:\s*=)?|=|(?:~>?|\^)(?:\s*=)?)?\s*(?P<lead>[v=]*){_NUMBERS}(?=\s|\Z)"
 )
 _END: Final = rf"(?P<lead>[v=\s]*){_NUMBERS}"
 _HYPHEN: Final = re.compile(_END + r"\s+-\s+" + _END.replace("(?P<", "(?P<to_"))
 _SPACES: Final = re.compile(r"\s*")
-MAX_REQUIREMENT_CHARS: Final = 4000
 
 
 class NpmSpecifier(NamedTuple):
@@ -97,8 +96,6 @@ def parse_npm(text: str, scheme: VersionScheme) -> Requirement | Unparsable:
     Tags, workspaces, catalogs and other sources are Unparsable; the reason
     says what they are, as `npm_specifier` does.
     """
-    if len(text) > MAX_REQUIREMENT_CHARS:
-        return Unparsable(text=text[:MAX_REQUIREMENT_CHARS], scheme="npm", reason="too long")
     arms, alias, start = _range_arms(text), None, 0
     if arms is None:
         specifier = npm_specifier(text)

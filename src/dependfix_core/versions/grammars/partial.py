@@ -1,10 +1,18 @@
 """What grammars over semantic versions share: partial versions and the intervals made from them."""
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from dependfix_core.versions.base import Key
 from dependfix_core.versions.intervals import Bound, Interval
-from dependfix_core.versions.semver import identifiers_key
+from dependfix_core.versions.requirement import Comparator
+from dependfix_core.versions.semver import identifiers_key, semver_key
+
+_IDENTIFIER: Final = r"(?:0|[1-9][0-9]*|[0-9]*[A-Za-z-][0-9A-Za-z-]*)"
+PARTIAL_TAIL: Final = rf"(?:-(?P<pre>{_IDENTIFIER}(?:\.{_IDENTIFIER})*))?(?:\+[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?"
+"""Pre-release and build after the numbers, as a pattern."""
 
 _LOWEST_PRERELEASE: Key = ((0, 0),)
 
@@ -17,6 +25,7 @@ class Partial:
     minor: int | None
     patch: int | None
     prerelease: str | None = None
+    has_wildcard: bool = False
 
     @property
     def is_complete(self) -> bool:
@@ -32,9 +41,32 @@ class Partial:
         return (*base, 0, identifiers_key(self.prerelease))
 
     @property
+    def full_key(self) -> Key:
+        """As `key`, with the pre-release also where numbers are missing."""
+        base = (self.major or 0, self.minor or 0, self.patch or 0)
+        return (*base, 1, ()) if self.prerelease is None else (*base, 0, identifiers_key(self.prerelease))
+
+    @property
     def named_prereleases(self) -> frozenset[Key]:
         """The release whose pre-releases it opens by being one."""
         return frozenset({self.key[:3]}) if self.key[3] == 0 else frozenset()
+
+
+def partial_of(match: re.Match[str]) -> Partial:
+    """From a match with the groups `major`, `minor`, `patch` and `pre`; nothing counts after a wildcard."""
+    written = match.group("major", "minor", "patch")
+    numbers: list[int | None] = []
+    for number in written:
+        wild = number is None or number in "xX*" or (bool(numbers) and numbers[-1] is None)
+        numbers.append(None if wild or number is None else int(number))
+    major, minor, patch = numbers
+    return Partial(major, minor, patch, match["pre"], any(number is not None and number in "xX*" for number in written))
+
+
+def named_prereleases(parts: Sequence[Comparator]) -> frozenset[Key]:
+    """The releases whose pre-releases comparators open by naming one."""
+    keys = (semver_key(part.version) for part in parts)
+    return frozenset(key[:3] for key in keys if key is not None and key[3] == 0)
 
 
 def below(major: int, minor: int = 0, patch: int = 0) -> Bound:

@@ -14,6 +14,7 @@ from packaging.specifiers import InvalidSpecifier, Specifier
 from packaging.version import Version as PackagingVersion
 
 from dependfix_core.versions.base import Key, Unparsable, VersionScheme
+from dependfix_core.versions.grammars.assemble import intersect_all
 from dependfix_core.versions.intervals import ALL_PRERELEASES, NO_PRERELEASES, Bound, Interval, VersionSet
 from dependfix_core.versions.pep440 import key_of
 from dependfix_core.versions.requirement import Arm, Comparator, Requirement
@@ -21,13 +22,10 @@ from dependfix_core.versions.requirement import Arm, Comparator, Requirement
 _SPECIFIER: Final = re.compile(r"\s*(?P<all>(?P<operator>===|~=|==|!=|<=|>=|<|>)\s*(?P<version>[^\s,;)]+))\s*")
 _AFTER_LOCALS: Final = ((inf, ""),)
 _FINAL: Final = 3
-MAX_REQUIREMENT_CHARS: Final = 4000
 
 
 def parse_pep440(text: str, scheme: VersionScheme) -> Requirement | Unparsable:
     """A comma list of specifiers, in parentheses or not; nothing at all, or `*`, admits every version."""
-    if len(text) > MAX_REQUIREMENT_CHARS:
-        return Unparsable(text=text[:MAX_REQUIREMENT_CHARS], scheme="pep440", reason="too long")
     start, end = _inner(text)
     comparators: list[Comparator] = []
     intervals: tuple[Interval, ...] = (Interval(),)
@@ -73,12 +71,6 @@ def parse_pep440(text: str, scheme: VersionScheme) -> Requirement | Unparsable:
         comparators=tuple(comparators),
         arms=(Arm(span=(start, end), intervals=intervals),),
     )
-
-
-def intersect_all(left: tuple[Interval, ...], right: tuple[Interval, ...]) -> tuple[Interval, ...]:
-    """The parts that two unions share."""
-    both = (mine.intersect(other) for mine in left for other in right)
-    return tuple(interval for interval in both if not interval.is_empty)
 
 
 def specifier_intervals(operator: str, version: str) -> tuple[Interval, ...]:
