@@ -90,6 +90,7 @@ class NpmLock:
     """Folder → section → name → text as the lock mirrors its manifests; `None` in version 1."""
     overrides: Mapping[str, str] | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
+    format: str = FORMAT
 
     @property
     def format_version(self) -> str:

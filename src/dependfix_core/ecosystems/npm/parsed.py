@@ -19,6 +19,10 @@ class ParsedLock(Protocol):
     """A lockfile that could be read, before its manifests are known."""
 
     @property
+    def format(self) -> str:
+        """As `LockUnit.format`."""
+
+    @property
     def format_version(self) -> str:
         """As the file states it."""
 

@@ -25,10 +25,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from dependfix_core.ecosystems.npm.bun_lock import read_bun_lock
 from dependfix_core.ecosystems.npm.json_spans import line_and_column
 from dependfix_core.ecosystems.npm.npm_lock import read_npm_lock
 from dependfix_core.ecosystems.npm.package_json import SECTIONS, CatalogEntry, Catalogs, Manifest, read_package_json
 from dependfix_core.ecosystems.npm.parsed import ParsedLock, Root, unreadable
+from dependfix_core.ecosystems.npm.pnpm_lock import read_pnpm_lock
 from dependfix_core.ecosystems.npm.settings_files import (
     ToolSettings,
     read_bunfig,
@@ -39,6 +41,8 @@ from dependfix_core.ecosystems.npm.settings_files import (
 )
 from dependfix_core.ecosystems.npm.specifiers import read_specifier
 from dependfix_core.ecosystems.npm.workspaces import MANIFEST, PatternError, member_folders
+from dependfix_core.ecosystems.npm.yarn_berry import YarnBerryLock, read_yarn_berry
+from dependfix_core.ecosystems.npm.yarn_classic import read_yarn_classic
 from dependfix_core.model.files import Absence, FileContent, Listing
 from dependfix_core.model.lock import (
     Constraint,
@@ -87,9 +91,22 @@ def _read_binary_lock(path: str, content: bytes) -> Problem:
     return Problem(path=path, position="", message=message, reason="unsupported-lock-format")
 
 
+def _read_yarn_lock(path: str, content: bytes) -> ParsedLock | Problem:
+    """Since version 2 yarn writes another format under the same name."""
+    if b"__metadata:" in content:
+        return read_yarn_berry(path, content)
+    return read_yarn_classic(path, content)
+
+
+_YARN_SETTINGS: Final = (".npmrc", ".yarnrc", ".yarnrc.yml")
 LOCKFILES: Final[Mapping[str, _Kind]] = {
     "npm-shrinkwrap.json": _Kind(format="npm-lock", tool="npm", read=read_npm_lock, settings=(".npmrc",)),
     "package-lock.json": _Kind(format="npm-lock", tool="npm", read=read_npm_lock, settings=(".npmrc",)),
+    "pnpm-lock.yaml": _Kind(
+        format="pnpm-lock", tool="pnpm", read=read_pnpm_lock, settings=(".npmrc", "pnpm-workspace.yaml")
+    ),
+    "yarn.lock": _Kind(format="yarn-classic", tool="yarn", read=_read_yarn_lock, settings=_YARN_SETTINGS),
+    "bun.lock": _Kind(format="bun-lock", tool="bun", read=read_bun_lock, settings=(".npmrc", "bunfig.toml")),
     "bun.lockb": _Kind(format="bun-lockb", tool="bun", read=_read_binary_lock),
 }
 """In the order in which one is chosen where a folder has several and the project does not say."""
@@ -422,6 +439,8 @@ class _Reading:
         if isinstance(self.lock, Problem):
             self.problems.insert(0, self.lock)
         else:
+            if isinstance(self.lock, YarnBerryLock) and root is not None:
+                self.lock = self.lock.with_resolutions({item.selector: item.value for item in root.resolutions})
             constraints = [
                 replace(constraint, target=self.lock.target(self._relative(constraint), constraint))
                 for constraint in constraints
@@ -439,7 +458,7 @@ class _Reading:
         return LockUnit(
             unit=self.lock_path,
             ecosystem=ECOSYSTEM,
-            format=self.kind.format,
+            format=self.kind.format if isinstance(self.lock, Problem) else self.lock.format,
             format_version="" if isinstance(self.lock, Problem) else self.lock.format_version,
             manifests=tuple(manifests),
             files=_read_files(self.files),
@@ -482,6 +501,8 @@ class _Reading:
         found = dict(root.patched) if root is not None else {}
         for setting in self.settings:
             found |= setting.patched
+        if not isinstance(self.lock, Problem):
+            found |= dict.fromkeys(self.lock.settings.get("patchedDependencies", ()), self.lock_path)
         prefix = _join(self.folder, "patches/")
         for path in self.listing:
             if path.startswith(prefix) and path.endswith(".patch") and "/" not in path[len(prefix) :]:
@@ -518,7 +539,7 @@ class _Reading:
             forced = {override.package for override in overrides if not override.parents}
             for path, manifest in manifests.items():
                 mirror = declared.get(self._relative_folder(path))
-                found += _differences(path, manifest, mirror, forced, self.kind.format)
+                found += _differences(path, manifest, mirror, self.lock, forced)
         for path, key, what in found:
             message = f"{path} asks for {key}, the lockfile has {what}: it is not in sync"
             self.problems.append(Problem(path=self.lock_path, position=key, message=message, reason="tool-required"))
@@ -529,22 +550,33 @@ def _differences(
     path: str,
     manifest: Manifest,
     mirror: Mapping[str, Mapping[str, str]] | None,
+    lock: ParsedLock,
     forced: set[str],
-    lock_format: str,
 ) -> Iterator[tuple[str, str, str]]:
-    """What a manifest declares and the lock's mirror of it does not, and the reverse."""
+    """What a manifest declares and the lock's mirror of it does not, and the reverse.
+
+    npm takes another text for the same package as long as it is met. Of peers
+    only npm and bun keep a mirror; overrides and hooks of pnpm change the texts.
+    """
+    keeps_peers = lock.format in ("npm-lock", "bun-lock")
+    hooked = bool(lock.settings.get("checksums"))
+    passed_over = set(lock.settings.get("ignoredOptional", ()))
     asked = _effective({section: manifest.data.get(section) for section in SECTIONS})
     held = _effective(mirror or {})
-    exact = lock_format != "npm-lock"
     for name, (section, text) in asked.items():
-        if section == "peerDependencies" and exact:
+        if (section == "peerDependencies" and not keeps_peers) or name in passed_over:
             continue
         if name not in held:
-            yield path, f"{section}.{name}", "nothing"
-        elif exact and name not in forced and held[name][1] != text:
-            yield path, f"{section}.{name}", held[name][1]
+            if not hooked and read_specifier(name, text).source.kind is SourceKind.REGISTRY:
+                yield path, f"{section}.{name}", "nothing"
+        elif lock.format != "npm-lock" and not hooked and name not in forced:
+            wanted, found = read_specifier(name, text), read_specifier(name, held[name][1])
+            if (wanted.package, wanted.requirement) != (found.package, found.requirement):
+                yield path, f"{section}.{name}", held[name][1]
+    if hooked:
+        return
     for name, (section, text) in held.items():
-        if name not in asked and not (exact and name in (manifest.data.get("peerDependencies") or {})):
+        if name not in asked:
             yield path, f"{section}.{name}", text
 
 
