@@ -1,0 +1,1 @@
+"""The command line for people and schedulers, on the same core as the server."""
