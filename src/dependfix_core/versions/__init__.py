@@ -4,6 +4,12 @@ from dependfix_core.versions.base import Answer, Key, Line, Unparsable, Version,
 from dependfix_core.versions.grammars import GRAMMARS, parse_requirement
 from dependfix_core.versions.grammars.npm import NpmSpecifier, npm_specifier
 from dependfix_core.versions.intervals import Bound, Interval, VersionSet
+from dependfix_core.versions.python_range import (
+    judge_marker,
+    marker_always_true,
+    marker_possibly_true,
+    python_covers,
+)
 from dependfix_core.versions.ranges import RangeComparator, VulnerableRange, is_unsafe
 from dependfix_core.versions.registry import ECOSYSTEMS, normalise_name, same_name, scheme_for
 from dependfix_core.versions.requirement import Arm, Comparator, Requirement
@@ -31,9 +37,13 @@ __all__ = [
     "VersionSet",
     "VulnerableRange",
     "is_unsafe",
+    "judge_marker",
+    "marker_always_true",
+    "marker_possibly_true",
     "normalise_name",
     "npm_specifier",
     "parse_requirement",
+    "python_covers",
     "raise_requirement",
     "same_name",
     "scheme_for",

@@ -4,9 +4,10 @@ Source: https://doc.rust-lang.org/cargo/reference/specifying-dependencies.html
 """
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
-from dependfix_core.versions.base import Unparsable, VersionScheme
+from dependfix_core.versions.base import Key, Unparsable, VersionScheme
 from dependfix_core.versions.grammars.assemble import assemble, comparator, pieces
 from dependfix_core.versions.grammars.partial import (
     PARTIAL_TAIL,
@@ -18,7 +19,7 @@ from dependfix_core.versions.grammars.partial import (
     tilde,
     wildcard,
 )
-from dependfix_core.versions.intervals import Interval
+from dependfix_core.versions.intervals import NO_PRERELEASES, Interval
 from dependfix_core.versions.requirement import Comparator, Requirement
 
 _NUMBER: Final = r"(?:0|[1-9][0-9]*|[xX*])"
@@ -42,7 +43,16 @@ def parse_cargo(text: str, scheme: VersionScheme) -> Requirement | Unparsable:
             return Unparsable(text=text, scheme="cargo", reason="a wildcard among others")
         parts.append(comparator(match, (_interval(match["operator"] or "", partial),)))
     whole = (spans[0][0], spans[-1][1])
-    return assemble("cargo", text, scheme, [(whole, tuple(parts))], prereleases=named_prereleases)
+    return assemble("cargo", text, scheme, [(whole, tuple(parts))], prereleases=_prereleases)
+
+
+def _prereleases(parts: Sequence[Comparator]) -> frozenset[Key] | None:
+    """Those that a comparator names, unless a wildcard or a short `~` or `=` asks for releases."""
+    for part in parts:
+        short = part.version.count(".") < 2 or "*" in part.version or "x" in part.version.lower().partition("-")[0]
+        if short and (part.operator in ("=", "~") or not part.version[-1:].isdigit()):
+            return NO_PRERELEASES
+    return named_prereleases(parts)
 
 
 def _interval(operator: str, partial: Partial) -> Interval:

@@ -19,10 +19,10 @@ from dependfix_core.versions.requirement import Comparator, Requirement, Span
 
 _OR: Final = re.compile(r"\s*\|\|?\s*")
 _COMPARATOR: Final = re.compile(
-    r"(?P<operator>===|~=|==|!=|<>|<=|>=|[<>=^~])?\s*v?(?P<version>[0-9*][^\s,|<>=!~^;()]*|[xX])(?=[\s,|]|\Z)"
+    r"(?P<operator>===|~=|==|!=|<>|<=|>=|[<>=^~])?\s*v?(?P<version>[0-9*][^\s,|<>=!~^;()]*)(?=[\s,|]|\Z)"
 )
 _BETWEEN: Final = re.compile(r"\s*,\s*|\s+")
-_WILDCARD: Final = re.compile(r"(?P<head>[0-9]+(?:\.[0-9]+)*)(?:\.[xX*])+")
+_WILDCARD: Final = re.compile(r"(?P<head>[0-9]+(?:\.[0-9]+)*)(?:\.\*)+")
 
 
 def parse_poetry(text: str, scheme: VersionScheme) -> Requirement | Unparsable:
@@ -62,7 +62,7 @@ def _parts(text: str, arm: Span) -> tuple[Comparator, ...] | None:
 
 def _prereleases(parts: Sequence[Comparator]) -> frozenset[Key] | None:
     for part in parts:
-        if part.operator not in ("!=", "<>") and "*" not in part.version and part.version not in "xX":
+        if part.operator not in ("!=", "<>") and "*" not in part.version:
             wildcard = _WILDCARD.fullmatch(part.version)
             if wildcard is None and PackagingVersion(part.version).is_prerelease:
                 return ALL_PRERELEASES
@@ -70,7 +70,7 @@ def _prereleases(parts: Sequence[Comparator]) -> frozenset[Key] | None:
 
 
 def _intervals(operator: str, version: str) -> tuple[Interval, ...]:
-    if version in ("*", "x", "X"):
+    if version == "*":
         return (Interval(),)
     wildcard = _WILDCARD.fullmatch(version)
     if wildcard:

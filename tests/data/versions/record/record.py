@@ -2,10 +2,11 @@
 
 usage: python record.py ORACLE [SEED [VERSIONS [REQUIREMENTS]]] > ../ORACLE.json
 
-ORACLE is npm, maven, go, rubygems, composer or erlang. The answers come from
-node's `semver`, Maven's `ComparableVersion`, Go's `x/mod/semver`, RubyGems,
-Composer Semver and Elixir's `Version`, found by the environment variables
-below or in their usual places.
+ORACLE is npm, maven, go, rust, rubygems, composer, erlang or poetry. The
+answers come from node's `semver`, Maven's `ComparableVersion`, Go's
+`x/mod/semver`, the crate `semver`, RubyGems, Composer Semver, Elixir's
+`Version` and `poetry-core`, found by the environment variables below or in
+their usual places.
 
 The file holds `versions`; `order`, one row a version with `<`, `=`, `>` or `?`
 (refused) against each version; `requirements`, pairs of a text and one `1` or
@@ -357,11 +358,120 @@ def erlang(rng, count, requirements):
     }
 
 
+# --- Rust ----------------------------------------------------------------------------------------
+
+RUST = """
+use std::cmp::Ordering::*; use std::io::{self, BufRead};
+fn main() {
+    let (mut vs, mut rs, mut second) = (vec![], vec![], false);
+    for line in io::stdin().lock().lines() {
+        let line = line.unwrap();
+        if line == "--" { second = true } else if second { rs.push(line) } else { vs.push(line) }
+    }
+    let all: Vec<_> = vs.iter().map(|v| semver::Version::parse(v).ok()).collect();
+    for a in &all {
+        println!("{}", all.iter().map(|b| match (a, b) {
+            (Some(a), Some(b)) => match a.cmp_precedence(b) { Less => '<', Greater => '>', Equal => '=' },
+            _ => '?' }).collect::<String>());
+    }
+    for r in &rs {
+        match semver::VersionReq::parse(r) {
+            Err(_) => println!("null"),
+            Ok(q) => println!("{}", all.iter().map(|v| match v {
+                Some(v) if q.matches(v) => '1', _ => '0' }).collect::<String>()),
+        }
+    }
+}
+"""
+RUST_CRATE = "1.0.23"
+
+
+def cargo_requirement(rng):
+    def one():
+        operator = rng.choice(["", "^", "~", ">=", "<", ">", "<=", "=", "^"])
+        if rng.random() < 0.1:
+            return rng.choice(["*", "1.*", "1.2.*", "0.*", "2.x", "=1.*", "^1.*"])
+        count = rng.choice([1, 2, 3, 3])
+        text = numbers(rng, count)
+        if count == 3 and rng.random() < 0.3:
+            text += "-" + rng.choice(NPM_PRE)
+        return operator + rng.choice(["", "", " "]) + text
+
+    return rng.choice([", ", ",", " , "]).join(one() for _ in range(rng.choice([1, 1, 2, 3])))
+
+
+def rust(rng, count, requirements):
+    versions = [semver_version(rng) for _ in range(count)]
+    texts = [cargo_requirement(rng) for _ in range(requirements)]
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "src").mkdir()
+        Path(folder, "src/main.rs").write_text(RUST, encoding="utf-8")
+        manifest = f'[package]\nname = "record"\nversion = "0.1.0"\n[dependencies]\nsemver = "={RUST_CRATE}"\n'
+        Path(folder, "Cargo.toml").write_text(manifest, encoding="utf-8")
+        done = subprocess.run(
+            ["cargo", "run", "-q"], input="\n".join([*versions, "--", *texts]), cwd=folder,
+            capture_output=True, text=True, check=True,
+        )
+    rows = done.stdout.split("\n")[:-1]
+    answers = [None if row == "null" else row for row in rows[len(versions) :]]
+    return versions, {
+        "order": rows[: len(versions)], "requirements": list(zip(texts, answers)), "tool": f"crate semver {RUST_CRATE}"
+    }
+
+
+# --- Poetry --------------------------------------------------------------------------------------
+
+
+def poetry_version(rng):
+    text = numbers(rng, 1, 2, 3, 3, 3)
+    return text + rng.choice(["", "", "", "", "", "a1", "b2", "rc1", "-alpha.2", ".post1", ".dev1"])
+
+
+def poetry_requirement(rng):
+    def one():
+        if rng.random() < 0.1:
+            return rng.choice(["*", "1.*", "2.*", "1.2.*", "!=1.*", "==1.2.*"])
+        operator = rng.choice(["", "^", "~", ">=", "<", "<=", ">", "==", "^", "~", "~=", "=", "!="])
+        text = numbers(rng, 2, 3) if operator == "~=" else poetry_version(rng)
+        return operator + ("" if operator in "^~" else rng.choice(["", "", " "])) + text
+
+    def arm():
+        return rng.choice([",", ", ", " "]).join(one() for _ in range(rng.choice([1, 1, 2])))
+
+    return rng.choice([" || ", "||"]).join(arm() for _ in range(rng.choice([1, 1, 1, 2])))
+
+
+def poetry(rng, count, requirements):
+    import poetry.core
+    from poetry.core.constraints.version import Version, parse_constraint
+
+    versions = [poetry_version(rng) for _ in range(count)]
+    parsed = [Version.parse(version) for version in versions]
+    answers = []
+    for text in (poetry_requirement(rng) for _ in range(requirements)):
+        # A joined `!=` leaves out post-releases in Poetry, a single one does not; unions of `>` and `==` likewise.
+        if "!=" in text and "*" not in text or "||" in text and ">" in text:
+            continue
+        try:
+            constraint = parse_constraint(text)
+        except ValueError:
+            answers.append((text, None))
+        else:
+            answers.append((text, "".join("01"[constraint.allows(version)] for version in parsed)))
+    order = ["".join("<=>"[(a > b) - (a < b) + 1] for b in parsed) for a in parsed]
+    return versions, {
+        "order": order, "requirements": [], "with_prereleases": answers, "tool": f"poetry-core {poetry.core.__version__}"
+    }
+
+
 def main():
     name = sys.argv[1]
     given = [int(value) for value in sys.argv[2:]]
     seed, count, requirements = [*given, *[1, 60, 200][len(given) :]]
-    oracle = {"npm": npm, "maven": maven, "go": go, "rubygems": rubygems, "composer": composer, "erlang": erlang}[name]
+    oracle = {
+        "npm": npm, "maven": maven, "go": go, "rust": rust, "rubygems": rubygems, "composer": composer,
+        "erlang": erlang, "poetry": poetry,
+    }[name]
     versions, answer = oracle(random.Random(seed), count, requirements)
     tool = answer.pop("tool")
     provenance = {"oracle": tool, "seed": seed, "recorded": datetime.now(UTC).date().isoformat(), "by": "record/record.py"}
