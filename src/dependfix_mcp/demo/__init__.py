@@ -1,0 +1,1 @@
+"""The demonstration that needs neither a token nor a network."""
