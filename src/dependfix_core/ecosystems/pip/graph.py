@@ -26,6 +26,7 @@ from dependfix_core.model.lock import (
     LockUnit,
     Override,
     ReleaseAgeGate,
+    SourceKind,
 )
 from dependfix_core.model.plan import Edit, Strategy
 from dependfix_core.model.records import RecordKey, Unavailable
@@ -93,7 +94,8 @@ class PythonGraph:
 
     def raised(self, constraint: Constraint, version: str) -> str | None:
         """The declared text that asks for `version` at least; a line that only narrows others is not raised."""
-        if constraint.span is None or constraint.kind is DependencyKind.CONSTRAINT:
+        is_text = constraint.span is not None and constraint.source.kind is SourceKind.REGISTRY
+        if not is_text or constraint.kind is DependencyKind.CONSTRAINT:
             return None
         text = self._resolution.state.texts.get((constraint.path, constraint.at), constraint.requirement)
         return raised_text(grammar_of(constraint), text, version)

@@ -9,7 +9,6 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from dependfix_core.ecosystems.pip.environments import Environments, Mask
-from dependfix_core.ecosystems.pip.poetry_constraint import to_pep440
 from dependfix_core.model.lock import Constraint
 from dependfix_core.model.records import Release
 from dependfix_core.versions import Requirement, Unparsable, parse_requirement
@@ -50,12 +49,6 @@ def grammar_of(constraint: Constraint) -> str:
 def read_range(grammar: str, text: str) -> Requirement | None:
     """A requirement text as a set of versions; `None` when it is none (an address, a broken text)."""
     found = parse_requirement(grammar, text)
-    if isinstance(found, Unparsable) and grammar == POETRY:
-        try:
-            arms = to_pep440(text)
-        except ValueError:
-            return None
-        found = parse_requirement(PEP440, arms[0]) if len(arms) == 1 else found
     return None if isinstance(found, Unparsable) else found
 
 

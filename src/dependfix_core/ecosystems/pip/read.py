@@ -204,7 +204,10 @@ def _lone_units(listing: Listing, path: str) -> Step[tuple[LockUnit, ...]]:
             tool=_manifest_tool(manifest),
             registries=manifest.registries if isinstance(manifest, PyProject | Pipfile) else {},
             problems=manifest.problems,
-            settings={"index_of": manifest.index_of if isinstance(manifest, PyProject | Pipfile) else {}},
+            settings={
+                "index_of": manifest.index_of if isinstance(manifest, PyProject | Pipfile) else {},
+                "names": {} if isinstance(manifest, Pipfile) or not manifest.name else {path: manifest.name},
+            },
         ),
     )
 
@@ -244,6 +247,10 @@ class _Manifests:
             found.update(manifest.registries)
         return found
 
+    def names(self) -> dict[str, str]:
+        """Manifest → name of its project, where it has one."""
+        return {path: manifest.name for path, manifest in self.read.items() if manifest.name}
+
     def index_of(self) -> dict[str, str]:
         return {package: index for manifest in self.read.values() for package, index in manifest.index_of.items()}
 
@@ -279,6 +286,7 @@ def _uv_unit(listing: Listing, content: FileContent) -> Step[LockUnit]:
         settings={
             "edges": "names",
             "index_of": manifests.index_of(),
+            "names": manifests.names(),
             "locals": {local.where: local.folder for local in lock.locals},
             "members": {join(local.folder, "pyproject.toml"): local.where for local in lock.locals if local.is_member},
             "resolution_markers": lock.resolution_markers,
@@ -353,6 +361,7 @@ def _poetry_unit(listing: Listing, content: FileContent) -> Step[LockUnit]:
         settings={
             "edges": "ranges",
             "index_of": manifests.index_of(),
+            "names": manifests.names(),
             "content_hash": lock.content_hash,
             "extras": lock.extras,
         },
@@ -406,6 +415,7 @@ def _pdm_unit(listing: Listing, content: FileContent) -> Step[LockUnit]:
         settings={
             "edges": "ranges",
             "index_of": manifests.index_of(),
+            "names": manifests.names(),
             "content_hash": lock.content_hash,
             "strategy": lock.strategy,
             "groups": lock.groups,
@@ -441,6 +451,7 @@ def _pylock_unit(listing: Listing, content: FileContent) -> Step[LockUnit]:
         settings={
             "edges": "names" if edges_known else "unknown",
             "index_of": manifests.index_of(),
+            "names": manifests.names(),
             "environments": lock.environments,
             "exported": bool(others),
         },

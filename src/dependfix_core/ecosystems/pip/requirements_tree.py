@@ -235,6 +235,7 @@ def _unit(tree: _Tree, component: set[str]) -> LockUnit:
             "compiled": {path: tree.sources.get(path, ()) for path in sorted(compiled)},
             "constraining": tuple(sorted(constraining)),
             "index_of": _index_of(manifests),
+            "names": {manifest.path: manifest.name for manifest in manifests if manifest.name},
         },
     )
 
