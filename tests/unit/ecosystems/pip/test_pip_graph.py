@@ -375,7 +375,7 @@ def test_without_edges_in_the_lock_the_records_of_all_say_who_asks() -> None:
 
 def test_without_edges_a_lone_copy_goes_only_when_every_record_is_known() -> None:
     registry = Registry().add("yaml", "1.0", "speed").add("yaml", "1.1").add("test", "1.0").add("speed", "1.0")
-    change = [_raise(PIPENV, "==1.1"), SetVersion(where="default.yaml", version="1.1")]
+    change: list[Change] = [_raise(PIPENV, "==1.1"), SetVersion(where="default.yaml", version="1.1")]
 
     known = try_out(graph_of(PIPENV), registry, *change)
     registry.silent.add("test")
