@@ -7,7 +7,7 @@ from typing import Self
 from dependfix_core.connection import PUBLIC_API_URL
 from dependfix_core.github.alerts import AlertListing, AlertPage, AlertReader, OnPage
 from dependfix_core.github.api import DEFAULT_API_VERSION, GitHubApi, Rate
-from dependfix_core.github.files import MAX_FILE_BYTES, FileReader, WantFolder, is_worth_walking
+from dependfix_core.github.files import FileReader, WantFolder, is_worth_walking
 from dependfix_core.github.owners import OnRepository, OwnerListing, OwnerReader
 from dependfix_core.github.pulls import PullReader, PullRequest, PullState
 from dependfix_core.github.query import AlertQuery
@@ -16,6 +16,7 @@ from dependfix_core.github.token import TokenSource
 from dependfix_core.http import CallBudget, HttpClient
 from dependfix_core.model.alert import Alert
 from dependfix_core.model.files import Absence, FileContent, Listing, TreeEntry
+from dependfix_core.trees.base import MAX_FILE_BYTES
 
 
 class GitHubReader:

@@ -8,7 +8,6 @@ from dependfix_core.github.api import RAW, SHA, GitHubApi, path_of, read_model
 from dependfix_core.github.decode import Asked
 from dependfix_core.github.wire import TreeWire
 from dependfix_core.http import CallBudget
-from dependfix_core.http.config import MEBIBYTE
 from dependfix_core.model.files import (
     REGULAR_MODE,
     SUBMODULE_MODE,
@@ -19,22 +18,13 @@ from dependfix_core.model.files import (
     TreeEntry,
     blob_sha,
 )
+from dependfix_core.trees.base import MAX_FILE_BYTES, content_or_absence
 
 WantFolder = Callable[[str], bool]
 """Whether a folder is worth a request of its own in a tree that GitHub cut."""
 
-MAX_FILE_BYTES: Final = 64 * MEBIBYTE
 MAX_TREE_REQUESTS: Final = 200
-_LFS_START: Final = b"version https://git-lfs.github.com/spec/"
 _SKIPPED_FOLDERS: Final = frozenset({"node_modules", ".git", "vendor", ".yarn"})
-
-
-def is_lfs_pointer(content: bytes) -> bool:
-    """Whether a blob only says where Git LFS keeps the real content.
-
-    Source: https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md
-    """
-    return len(content) < 1024 and content.startswith(_LFS_START)
 
 
 def is_worth_walking(folder: str) -> bool:
@@ -137,9 +127,7 @@ class FileReader:
                 retryable=False,
                 details={"kind": "not-github", "repository": repository, "path": entry.path},
             )
-        if is_lfs_pointer(response.content):
-            return Absence.LFS_POINTER
-        return FileContent(path=entry.path, content=response.content, mode=entry.mode)
+        return content_or_absence(entry.path, response.content, entry.mode)
 
     async def read_path(
         self, repository: str, path: str, ref: str, *, budget: CallBudget, max_bytes: int = MAX_FILE_BYTES
@@ -164,9 +152,7 @@ class FileReader:
             return Absence.MISSING
         except OutputTooLargeError:
             return Absence.TOO_LARGE
-        if is_lfs_pointer(response.content):
-            return Absence.LFS_POINTER
-        return FileContent(path=path, content=response.content)
+        return content_or_absence(path, response.content)
 
     async def _tree(self, repository: str, sha: str, budget: CallBudget, *, recursive: bool) -> TreeWire:
         response = await self._api.get(

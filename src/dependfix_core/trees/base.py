@@ -7,7 +7,8 @@ from dependfix_core.model.files import REGULAR_MODE, Absence, FileContent, Listi
 
 MAX_FILE_BYTES: Final = 50_000_000
 """A manifest or lockfile above it is not read."""
-_LFS_POINTER: Final = b"version https://git-lfs.github.com/spec/"
+_LFS_START: Final = b"version https://git-lfs.github.com/spec/"
+_MAX_LFS_POINTER_BYTES: Final = 1024
 
 
 class TreeSource(Protocol):
@@ -22,10 +23,18 @@ class TreeSource(Protocol):
         ...
 
 
+def is_lfs_pointer(content: bytes) -> bool:
+    """Whether a blob only says where Git LFS keeps the real content.
+
+    Source: https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md
+    """
+    return len(content) < _MAX_LFS_POINTER_BYTES and content.startswith(_LFS_START)
+
+
 def content_or_absence(path: str, content: bytes, mode: str = REGULAR_MODE) -> FileContent | Absence:
     """`content` as a file, unless it only stands for one (a Git LFS pointer) or is too large."""
     if len(content) > MAX_FILE_BYTES:
         return Absence.TOO_LARGE
-    if content.startswith(_LFS_POINTER):
+    if is_lfs_pointer(content):
         return Absence.LFS_POINTER
     return FileContent(path=path, content=content, mode=mode)
