@@ -39,7 +39,7 @@ async def ask(
 async def test_the_loopback_registry_gives_the_corpus_records() -> None:
     release = RecordKey(ecosystem="pip", name="flask", version="2.2.5")
     one = RecordKey(ecosystem="npm", name="axios", version="0.21.2")
-    with RegistryServer().running() as server:
+    with RegistryServer() as server:
         found = await ask(server, AXIOS, one, FLASK, release)
 
     recorded = corpus_records()
@@ -57,7 +57,7 @@ async def test_the_loopback_registry_gives_the_corpus_records() -> None:
 
 async def test_each_document_is_asked_for_once() -> None:
     keys = [RecordKey(ecosystem="npm", name="axios", version=version) for version in ("0.21.0", "0.21.1", "0.21.2")]
-    with RegistryServer().running() as server:
+    with RegistryServer() as server:
         await ask(server, AXIOS, *keys)
 
     assert [seen.path for seen in server.seen] == ["/npm/axios"]
@@ -81,7 +81,7 @@ async def test_a_registry_that_fails_is_unavailable_for_its_keys_alone(
     key: RecordKey, answer: Answer, why: Unavailability
 ) -> None:
     other = RecordKey(ecosystem="npm", name="qs")
-    with RegistryServer(lambda path, _: None if path == "/npm/qs" else answer).running() as server:
+    with RegistryServer(lambda path, _: None if path == "/npm/qs" else answer) as server:
         found = await ask(server, key, other)
 
     failed = found[key]
@@ -91,7 +91,7 @@ async def test_a_registry_that_fails_is_unavailable_for_its_keys_alone(
 
 
 async def test_a_registry_that_is_down_is_unavailable() -> None:
-    with RegistryServer().running() as server:
+    with RegistryServer() as server:
         pass
 
     found = (await ask(server, AXIOS))[AXIOS]
@@ -101,7 +101,7 @@ async def test_a_registry_that_is_down_is_unavailable() -> None:
 
 
 async def test_kept_answers_are_revalidated_and_serve_offline(tmp_path: Path) -> None:
-    with RegistryServer().running() as server:
+    with RegistryServer() as server:
         first = await ask(server, AXIOS, cache=tmp_path)
         again = await ask(server, AXIOS, cache=tmp_path)
         offline = await ask(server, AXIOS, FLASK, cache=tmp_path, offline=True)
@@ -121,7 +121,7 @@ async def test_the_older_json_serves_where_there_is_no_simple_page() -> None:
             return Answer(body=json.dumps(project).encode())
         return Answer(status=404)
 
-    with RegistryServer(script).running() as server:
+    with RegistryServer(script) as server:
         found = (await ask(server, FLASK))[FLASK]
 
     assert isinstance(found, PackageRecord)
@@ -142,7 +142,7 @@ async def test_metadata_comes_from_the_wheel_where_the_index_does_not_publish_it
         return Answer(body=wheel.getvalue()) if path == "/w/d-1.0-py3-none-any.whl" else None
 
     key = RecordKey(ecosystem="pip", name="d", version="1.0")
-    with RegistryServer(script).running() as server:
+    with RegistryServer(script) as server:
         found = (await ask(server, key))[key]
 
     assert isinstance(found, ReleaseRecord)
@@ -150,9 +150,9 @@ async def test_metadata_comes_from_the_wheel_where_the_index_does_not_publish_it
 
 
 async def test_the_users_credential_reaches_the_users_registry_and_no_other_host(tmp_path: Path) -> None:
-    with RegistryServer().running() as other:
+    with RegistryServer() as other:
         moved = Answer(status=302, headers={"location": f"{other.base.replace('127.0.0.1', 'localhost')}/npm/axios"})
-        with RegistryServer(lambda _path, _headers: moved).running() as own:
+        with RegistryServer(lambda _path, _headers: moved) as own:
             host = own.base.removeprefix("http:")
             (tmp_path / ".npmrc").write_text(
                 f"registry={own.base}/npm\n{host}/:_authToken=planted-token\n", encoding="utf-8"
