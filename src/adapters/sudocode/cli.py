@@ -29,8 +29,8 @@ from dependfix_core.errors import (
 )
 from dependfix_core.process import Command, CommandResult, Runner, json_document, plain_text
 
-# Linux takes 131,072 bytes for one argument, its name and the final zero included.
-MAX_ARGUMENT_BYTES: Final = 131_000
+# Linux takes 131,072 bytes for one argument, the option's name and a final zero included.
+MAX_ARGUMENT_BYTES: Final = 131_071
 # Windows takes 32,767 characters for the whole line.
 MAX_LINE_CHARS: Final = 32_000
 _ENVIRONMENT: Final = {

@@ -42,6 +42,7 @@ async def init(sudocode: Sudocode) -> Payload:
                 code="database_incompatible",
                 hint="Use the release of sudocode that made the database.",
             )
+        await (await sudocode.open()).read("status")  # a database that cannot be opened is no project
         return {"success": True, "path": str(folder), "already_initialized": True}
     if not folder.exists():
         return await _run(sudocode, capabilities, folder, kept={})
