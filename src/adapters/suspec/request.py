@@ -15,8 +15,8 @@ from dependfix_core.errors import ArgumentError
 PathRule: TypeAlias = Literal["empty", "absolute", "character", "device", "count", "length"]
 
 MAX_PATHS: Final = 256
-MAX_PATH_CHARS: Final = 40_000
-"""All paths of a call together: far below what one command line may hold, so that a call never fails for that."""
+MAX_PATH_CHARS: Final = 32_000
+"""All paths of a call together: less than one command line may hold, and the reports on them fit one answer."""
 
 CONTRACT_ARGUMENTS: Final = ("check", "--contract", "--json")
 

@@ -1,8 +1,10 @@
 """How an answer is shown: concise or detailed, in JSON values, and small enough to be read."""
 
+import dataclasses
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
 from adapters.suspec.answers import Contract, Diagnostic, Refusal, Refused, Report
@@ -13,10 +15,19 @@ from dependfix_core.process import clean_text
 ResponseFormat: TypeAlias = Literal["concise", "detailed"]
 View: TypeAlias = dict[str, Any]
 
-# Diagnostics of one report, and characters of one message: the first pair that
-# makes the answer small is taken. Whatever is left out is counted.
-_CONCISE_STEPS: Final = ((100, 1_000), (50, 500), (20, 300), (10, 200))
-_LAST_STEPS: Final = ((5, 200), (2, 200), (1, 200), (0, 0))
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """How much of each report is shown; the first step that makes the answer small is taken."""
+
+    diagnostics: int
+    message_chars: int
+    by_check: bool = True
+    """Whether what is left out is counted by check, or only in all."""
+
+
+_STEPS: Final = (_Step(100, 1_000), _Step(50, 500), _Step(20, 300), _Step(10, 200))
+_TIGHT_STEPS: Final = (*_STEPS, _Step(5, 200), _Step(2, 200), _Step(1, 200), _Step(0, 0), _Step(0, 0, by_check=False))
 _REFUSAL_STEPS: Final = (4_000, 1_000, 400, 200, 120)
 
 _LONG_COMMAND_CHARS: Final = 8_000
@@ -43,14 +54,12 @@ def check_view(
     reports = answer.outcome.items
     notes = _report_notes(answer, reports)
     if response_format == "detailed":
-        views = [_report(report, detailed=True) for report in reports]
-        _limit(views, max_chars, "Ask for responseFormat=concise, or check fewer files at a time.")
-        return views, " ".join(notes)
+        return _detailed(reports, max_chars), " ".join(notes)
     views = _concise(reports, target_chars, max_chars)
     left_out = sum(view.get("omittedCount", 0) for view in views)
     if left_out:
         notes.append(
-            f"{left_out} diagnostics are left out; `omitted` counts them by code. "
+            f"{left_out} diagnostics are left out; `omittedCount` and `omitted` say where. "
             "For all of them check fewer files with responseFormat=detailed."
         )
     return views, " ".join(notes)
@@ -86,47 +95,73 @@ def command_view(command: str, response_format: ResponseFormat) -> str:
 
 
 def _concise(reports: Sequence[Report], target_chars: int, max_chars: int) -> list[View]:
-    # The second half is for reports and paths that are that much by themselves.
-    bounds = [(step, target_chars) for step in _CONCISE_STEPS]
-    bounds += [(step, max_chars) for step in (*_CONCISE_STEPS, *_LAST_STEPS)]
+    short = [_shortened(report) for report in reports]
+    # The tight steps are for reports and paths that are much by themselves.
+    bounds = [(step, target_chars) for step in _STEPS] + [(step, max_chars) for step in _TIGHT_STEPS]
     size = 0
-    for (limit, message_chars), bound in bounds:
-        views = [_report(report, detailed=False, limit=limit, message_chars=message_chars) for report in reports]
+    for step, bound in bounds:
+        views = [_concise_report(report, step) for report in short]
         size = _size(views)
         if size <= bound:
             return views
     raise _too_large(size, max_chars, "Check fewer files at a time.")
 
 
-def _report(report: Report, *, detailed: bool, limit: int | None = None, message_chars: int | None = None) -> View:
+def _shortened(report: Report) -> Report:
+    """Cleaned and cut once, as the widest step would: a hostile message costs no more than its beginning."""
+    widest = _STEPS[0]
+    shown = [
+        dataclasses.replace(each, message=_beginning(each.message, widest.message_chars))
+        for each in report.diagnostics[: widest.diagnostics]
+    ]
+    return dataclasses.replace(report, diagnostics=(*shown, *report.diagnostics[len(shown) :]))
+
+
+def _beginning(message: str, max_chars: int) -> str:
+    # Room for characters that cleaning takes out.
+    return clean_text(message[: 4 * max_chars], max_chars=max_chars)
+
+
+def _concise_report(report: Report, step: _Step) -> View:
+    shown, left_out = report.diagnostics[: step.diagnostics], report.diagnostics[step.diagnostics :]
+    view = _report(report, [_diagnostic(each, _cut(each.message, step.message_chars)) for each in shown])
+    if left_out:
+        view["omittedCount"] = len(left_out)
+        if step.by_check:
+            counts = Counter(each.code for each in left_out)
+            view["omitted"] = [{"code": code, "count": count} for code, count in sorted(counts.items())]
+    return view
+
+
+def _cut(text: str, max_chars: int) -> str:
+    return text if len(text) <= max_chars else f"{text[: max_chars - 1]}…"
+
+
+def _detailed(reports: Sequence[Report], max_chars: int) -> list[View]:
+    hint = "Ask for responseFormat=concise, or check fewer files at a time."
+    raw_chars = sum(len(each.message) for report in reports for each in report.diagnostics)
+    if raw_chars > 10 * max_chars:  # not worth the cleaning
+        raise _too_large(raw_chars, max_chars, hint)
+    views = []
+    for report in reports:
+        diagnostics = [
+            {**_diagnostic(each, clean_text(each.message)), **_clean_extra(each.extra)} for each in report.diagnostics
+        ]
+        views.append({**_report(report, diagnostics), **_clean_extra(report.extra)})
+    if _size(views) > max_chars:
+        raise _too_large(_size(views), max_chars, hint)
+    return views
+
+
+def _report(report: Report, diagnostics: list[View]) -> View:
     view: View = {"type": report.type} if report.type is not None else {}
     view |= {"level": report.level, "path": report.path}
-    if not report.checked:
-        view["checked"] = False
-    else:
-        shown = report.diagnostics[:limit]
-        view["diagnostics"] = [_diagnostic(each, detailed=detailed, message_chars=message_chars) for each in shown]
-        left_out = report.diagnostics[len(shown) :]
-        if left_out:
-            counts = Counter(each.code for each in left_out)
-            view["omittedCount"] = len(left_out)
-            view["omitted"] = [{"code": code, "count": count} for code, count in sorted(counts.items())]
-    if detailed:
-        view |= _clean_extra(report.extra)
-    return view
+    return view | ({"diagnostics": diagnostics} if report.checked else {"checked": False})
 
 
-def _diagnostic(diagnostic: Diagnostic, *, detailed: bool, message_chars: int | None) -> View:
-    view: View = {
-        "code": diagnostic.code,
-        "severity": diagnostic.severity,
-        "message": clean_text(diagnostic.message, max_chars=message_chars),
-    }
-    if diagnostic.line is not None:
-        view["line"] = diagnostic.line
-    if detailed:
-        view |= _clean_extra(diagnostic.extra)
-    return view
+def _diagnostic(diagnostic: Diagnostic, message: str) -> View:
+    view: View = {"code": diagnostic.code, "severity": diagnostic.severity, "message": message}
+    return view if diagnostic.line is None else {**view, "line": diagnostic.line}
 
 
 def _clean_extra(extra: Mapping[str, Any]) -> View:
@@ -194,12 +229,6 @@ def _refusals(
 
 def _names_a_path(refusal: Refusal, answer: CheckAnswer) -> bool:
     return any(path in refusal.message for _, path in answer.request.named_paths())
-
-
-def _limit(views: Sequence[View], max_chars: int, hint: str) -> None:
-    size = _size(views)
-    if size > max_chars:
-        raise _too_large(size, max_chars, hint)
 
 
 def _too_large(size: int, max_chars: int, hint: str) -> OutputTooLargeError:

@@ -301,7 +301,7 @@ def _verdict(refused: "Refused | None") -> dict[str, Any]:
         return {"ok": True}
     return {
         "ok": False,
-        "error": clean_text(refused.items[0].message, max_chars=_ERROR_CHARS),
+        "error": clean_text(refused.items[0].message[: 4 * _ERROR_CHARS], max_chars=_ERROR_CHARS),
         "code": "cli_refused",
         "hint": _REFUSED_HINT,
         "retryable": False,
