@@ -12,7 +12,7 @@ from dependfix_core.errors import (
     CommandOutputTooLargeError,
     CommandTimeoutError,
 )
-from dependfix_core.process import Command, SubprocessRunner, clean_text, locate, redact
+from dependfix_core.process import Command, SubprocessRunner, clean_text, locate, redact, runner
 
 pytestmark = pytest.mark.anyio
 RUNNER = SubprocessRunner()
@@ -77,6 +77,24 @@ async def test_no_child_of_the_group_survives(tmp_path: Path) -> None:
     code = f"import os, time, pathlib\npid = os.fork()\nif pid == 0: time.sleep(60)\nelse: pathlib.Path({str(pid_file)!r}).write_text(str(pid))"
 
     await RUNNER.run(python(code))
+
+    assert is_gone(pid_file.read_text())
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="groups are killed otherwise there")
+@pytest.mark.parametrize("ending", ["exit", "timeout"])
+async def test_the_group_is_ended_without_any_search(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
+) -> None:
+    monkeypatch.setattr(runner, "_kill_marked", lambda _mark: None)
+    pid_file = tmp_path / "pid"
+    code = f"import os, time\npid = os.fork()\nif pid: open({str(pid_file)!r}, 'w').write(str(pid))\nif not pid or {ending == 'timeout'}: time.sleep(60)"
+
+    if ending == "exit":
+        await RUNNER.run(python(code))
+    else:
+        with pytest.raises(CommandTimeoutError):
+            await RUNNER.run(python(code, timeout_s=1))
 
     assert is_gone(pid_file.read_text())
 
