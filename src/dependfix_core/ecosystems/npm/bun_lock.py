@@ -12,7 +12,6 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, Final
 
 from dependfix_core.ecosystems.npm.json_spans import BOM, JsonSyntaxError, line_and_column, scan_json
@@ -193,7 +192,7 @@ def _instance(
         where=package.where,
         name=package.name,
         version=package.reference if source.kind is SourceKind.REGISTRY else _member_version(lock, package),
-        edges=() if is_member else LazyEdges(partial(_edges, lock, package)),
+        edges=() if is_member else LazyEdges(_edges, lock, package),
         source=source,
         dev=package.where in dev,
         optional=package.where in optional,

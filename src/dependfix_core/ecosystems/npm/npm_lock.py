@@ -9,16 +9,16 @@ Source: https://docs.npmjs.com/cli/configuring-npm/package-lock-json
 """
 
 import json
+import posixpath
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from dependfix_core.ecosystems.npm.json_spans import JsonSyntaxError, line_and_column, scan_json
 from dependfix_core.ecosystems.npm.package_json import SECTIONS
 from dependfix_core.ecosystems.npm.parsed import Root, unreadable
-from dependfix_core.ecosystems.npm.specifiers import kind_of, public_text, read_specifier, registry_base
+from dependfix_core.ecosystems.npm.specifiers import kind_of, public_text, read_specifier, registry_source
 from dependfix_core.model.lock import (
     Constraint,
     DependencyKind,
@@ -89,6 +89,8 @@ class NpmLock:
     declared: Mapping[str, Mapping[str, Mapping[str, str]]] | None = None
     """Folder → section → name → text as the lock mirrors its manifests; `None` in version 1."""
     overrides: Mapping[str, str] | None = None
+    has_bundles: bool = True
+    """Whether any copy may lie in a tarball of another one."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     format: str = FORMAT
 
@@ -106,13 +108,12 @@ class NpmLock:
         del roots  # the lockfile stores the flags
         skipped = frozenset(manifest_folders)
         if self.version == 1:
-            return {place: _instance_v1(self, place, entry) for place, entry in self.tree.entries.items()}
-        bundled = _bundled(self)
-        return {
-            place: _instance(self, place, entry, skipped, bundled)
-            for place, entry in self.tree.entries.items()
-            if place not in skipped
-        }
+            return {
+                place: _instance_v1(self, place, entry, skipped)
+                for place, entry in self.tree.entries.items()
+                if place not in skipped
+            }
+        return _instances(self, skipped, _bundled(self))
 
 
 def read_npm_lock(path: str, content: bytes) -> NpmLock | Problem:
@@ -137,7 +138,8 @@ def read_npm_lock(path: str, content: bytes) -> NpmLock | Problem:
         return _read_v1(path, data, nested or {})
     if not isinstance(packages, dict):
         return unreadable(path, "packages", "not an object")
-    return _read_packages(path, version, data, packages)
+    has_bundles = b'"inBundle"' in content or b'"hasShrinkwrap"' in content or b"\\u" in content
+    return _read_packages(path, version, data, packages, has_bundles=has_bundles)
 
 
 class _RepeatedKeyError(ValueError):
@@ -170,6 +172,7 @@ def _syntax_problem(path: str, content: bytes, error: ValueError) -> Problem:
 def _read_v1(path: str, data: Mapping[str, Any], nested: Mapping[str, Any]) -> NpmLock:
     entries: dict[str, Mapping[str, Any]] = {}
     problems: list[Problem] = []
+    folders: list[str] = []
     waiting: list[tuple[str, Mapping[str, Any]]] = [("", nested)]
     while waiting:
         above, children = waiting.pop()
@@ -179,13 +182,34 @@ def _read_v1(path: str, data: Mapping[str, Any], nested: Mapping[str, Any]) -> N
                 problems.append(unreadable(path, place, "an entry without a version"))
                 continue
             entries[place] = entry
+            folder = linked_folder_v1(entry)
+            if folder is not None:
+                entries[folder] = entry
+                folders.append(folder)
             if isinstance(entry.get("dependencies"), dict):
-                waiting.append((place, entry["dependencies"]))
-    ordered = dict(sorted(entries.items()))
-    return NpmLock(path=path, version=1, tree=NpmTree(ordered), data=data, problems=tuple(problems))
+                waiting.append((place if folder is None else folder, entry["dependencies"]))
+    return NpmLock(
+        path=path,
+        version=1,
+        tree=NpmTree(dict(sorted(entries.items()))),
+        data=data,
+        problems=tuple(problems),
+        member_folders=tuple(sorted(folders)),
+    )
 
 
-def _read_packages(path: str, version: int, data: Mapping[str, Any], packages: Mapping[str, Any]) -> NpmLock:
+def linked_folder_v1(entry: Mapping[str, Any]) -> str | None:
+    """The folder that a version 1 entry links to; `None` for a copy and for a packed file."""
+    version = entry.get("version")
+    if not isinstance(version, str) or not version.startswith("file:") or version.endswith((".tgz", ".tar.gz", ".tar")):
+        return None
+    folder = posixpath.normpath(version[5:])
+    return None if folder in ("", ".") or posixpath.isabs(folder) else folder
+
+
+def _read_packages(
+    path: str, version: int, data: Mapping[str, Any], packages: Mapping[str, Any], *, has_bundles: bool
+) -> NpmLock:
     entries: dict[str, Mapping[str, Any]] = {}
     problems: list[Problem] = []
     folders: list[str] = []
@@ -209,6 +233,7 @@ def _read_packages(path: str, version: int, data: Mapping[str, Any], packages: M
         problems=tuple(problems),
         member_folders=tuple(sorted(folders)),
         declared=declared,
+        has_bundles=has_bundles,
         settings={
             "rootBundled": _names(root.get("bundleDependencies")) if isinstance(root, dict) else (),
             "omitsResolved": not any("resolved" in entry and not entry.get("link") for entry in entries.values()),
@@ -230,46 +255,60 @@ def _bundled(lock: NpmLock) -> frozenset[str]:
 
     What the root bundles is installed like everything else and therefore not among them.
     """
+    if not lock.has_bundles:
+        return frozenset()
+    inside: set[str] = set()
+    holders: list[str] = []
+    shrinkwrapped: list[str] = []
     entries = lock.tree.entries
-    holders = [
-        f"{place}/" for place, entry in entries.items() if entry.get("hasShrinkwrap") or entry.get("bundleDependencies")
-    ]
-    inside = {place for place, entry in entries.items() if entry.get("inBundle")}
+    for place, entry in entries.items():
+        if "inBundle" in entry:
+            inside.add(place)
+        if "bundleDependencies" in entry:
+            holders.append(f"{place}/")
+        if "hasShrinkwrap" in entry:
+            shrinkwrapped.append(f"{place}/")
     if lock.settings["rootBundled"]:
-        inside = {place for place in inside if any(place.startswith(holder) for holder in holders)}
-    shrinkwrapped = [holder for holder in holders if entries[holder[:-1]].get("hasShrinkwrap")]
+        inside = {place for place in inside if place.startswith((*holders, *shrinkwrapped))}
     if shrinkwrapped:
-        inside |= {place for place in entries if any(place.startswith(holder) for holder in shrinkwrapped)}
+        inside |= {place for place in entries if place.startswith(tuple(shrinkwrapped))}
     return frozenset(inside)
 
 
-def _instance(
-    lock: NpmLock, place: str, entry: Mapping[str, Any], manifest_folders: frozenset[str], bundled: frozenset[str]
-) -> Instance:
-    asked = name_at(place)
-    version = entry.get("version")
-    resolved = entry.get("resolved")
-    edges: LazyEdges | tuple[Edge, ...] = LazyEdges(partial(_edges, lock.tree, place, entry))
-    if entry.get("link"):
-        source, version, real = _link(lock, resolved, manifest_folders)
-        edges = ()
-    else:
-        real = entry.get("name")
-        source = _source(lock, real or asked, version, resolved)
-    return Instance(
-        where=place,
-        name=real if isinstance(real, str) and real else asked,
-        version=version if isinstance(version, str) else "",
-        edges=edges,
-        source=source,
-        dev=bool(entry.get("dev") or entry.get("devOptional")),
-        optional=bool(entry.get("optional") or entry.get("devOptional")),
-        peer=bool(entry.get("peer")),
-        bundled=place in bundled,
-        aliases=(asked,) if isinstance(real, str) and real not in ("", asked) else (),
-        path=lock.path,
-        raw=entry,
-    )
+def _instances(lock: NpmLock, manifest_folders: frozenset[str], bundled: frozenset[str]) -> dict[str, Instance]:
+    """One loop for all copies: what is done here is done thousands of times."""
+    found: dict[str, Instance] = {}
+    tree, path = lock.tree, lock.path
+    for place, entry in tree.entries.items():
+        if place in manifest_folders:
+            continue
+        get = entry.get
+        at = place.rfind(_FOLDER)
+        asked = place[at + len(_FOLDER) :] if at >= 0 else place
+        real, version, resolved, both = get("name"), get("version"), get("resolved"), bool(get("devOptional"))
+        edges: LazyEdges | tuple[Edge, ...] = ()
+        if get("link"):
+            source, version, real = _link(lock, resolved, manifest_folders)
+        else:
+            source = _source(lock, real or asked, version, resolved)
+            if "dependencies" in entry or "peerDependencies" in entry or "optionalDependencies" in entry:
+                edges = LazyEdges(_edges, tree, place, entry)
+        name = real if isinstance(real, str) and real else asked
+        found[place] = Instance(
+            where=place,
+            name=name,
+            version=version if isinstance(version, str) else "",
+            edges=edges,
+            source=source,
+            dev=both or bool(get("dev")),
+            optional=both or bool(get("optional")),
+            peer=bool(get("peer")),
+            bundled=place in bundled,
+            aliases=(asked,) if name != asked else (),
+            path=path,
+            raw=entry,
+        )
+    return found
 
 
 def _link(lock: NpmLock, resolved: Any, manifest_folders: frozenset[str]) -> tuple[Source, Any, Any]:
@@ -285,7 +324,7 @@ def _source(lock: NpmLock, name: str, version: Any, resolved: Any) -> Source:
     if resolved.startswith("http"):
         at = resolved.find(f"/{name}/-/")
         if at > 0:
-            return Source(base=registry_base(resolved[:at]), text=public_text(resolved))
+            return registry_source(resolved[:at])
         if resolved in _asked_locations(lock):
             return Source(kind=kind_of(resolved), text=public_text(resolved))
         # A registry with a layout of its own: its base cannot be told from the address.
@@ -326,9 +365,15 @@ def _edge(tree: NpmTree, place: str, name: str, text: str, kind: DependencyKind)
     return Edge(name=name, requirement=requirement, kind=kind, target=tree.resolve(place, name))
 
 
-def _instance_v1(lock: NpmLock, place: str, entry: Mapping[str, Any]) -> Instance:
+def _instance_v1(lock: NpmLock, place: str, entry: Mapping[str, Any], manifest_folders: frozenset[str]) -> Instance:
     asked, version = name_at(place), entry["version"]
     real, source = asked, _REGISTRY_WITHOUT_BASE
+    folder = linked_folder_v1(entry)
+    if folder is not None and _FOLDER in place:
+        kind = SourceKind.WORKSPACE if folder in manifest_folders else SourceKind.LINK
+        return Instance(
+            where=place, name=asked, version="", source=Source(kind=kind, text=folder), path=lock.path, raw=entry
+        )
     alias = _ALIASED_V1.fullmatch(version)
     if alias is not None:
         real, version = alias[1], alias[2]
@@ -340,7 +385,7 @@ def _instance_v1(lock: NpmLock, place: str, entry: Mapping[str, Any]) -> Instanc
         where=place,
         name=real,
         version=version,
-        edges=LazyEdges(partial(_edges_v1, lock.tree, place, entry)),
+        edges=LazyEdges(_edges_v1, lock.tree, place, entry),
         source=source,
         dev=bool(entry.get("dev")),
         optional=bool(entry.get("optional")),
@@ -352,7 +397,11 @@ def _instance_v1(lock: NpmLock, place: str, entry: Mapping[str, Any]) -> Instanc
 
 
 def _edges_v1(tree: NpmTree, place: str, entry: Mapping[str, Any]) -> tuple[Edge, ...]:
-    """Version 1 stores no kinds: what resolves to an optional copy only may be optional or not."""
-    return tuple(
-        _edge(tree, place, name, text, DependencyKind.PROD) for name, text in _requirements(entry, "requires").items()
-    )
+    """Version 1 stores no kinds: a copy that is only optional is not needed by one that is not."""
+    entries, edges = tree.entries, []
+    for name, text in _requirements(entry, "requires").items():
+        edge = _edge(tree, place, name, text, DependencyKind.PROD)
+        target = entries.get(edge.target) if edge.target is not None else None
+        optional = target is not None and bool(target.get("optional")) and not entry.get("optional")
+        edges.append(replace(edge, kind=DependencyKind.OPTIONAL) if optional else edge)
+    return tuple(edges)

@@ -9,7 +9,6 @@ Source: https://github.com/pnpm/spec/tree/master/lockfile
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, Final
 
 from dependfix_core.ecosystems.npm.machine_yaml import read_documents
@@ -228,7 +227,7 @@ def _instance(lock: PnpmLock, key: str, snapshot: Mapping[str, Any], dev: frozen
         where=key,
         name=name,
         version=stated if isinstance(stated, str) and stated else reference,
-        edges=LazyEdges(partial(_edges, lock, key)),
+        edges=LazyEdges(_edges, lock, key),
         source=_source(name, reference, about, patched="(patch_hash=" in key),
         dev=key in dev if is_nine else snapshot.get("dev") == "true",
         optional=snapshot.get("optional") == "true",

@@ -20,7 +20,6 @@ workspace root above whose patterns take the manifest's folder in.
 """
 
 import posixpath
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -42,7 +41,7 @@ from dependfix_core.ecosystems.npm.settings_files import (
 from dependfix_core.ecosystems.npm.specifiers import read_specifier
 from dependfix_core.ecosystems.npm.workspaces import MANIFEST, PatternError, member_folders
 from dependfix_core.ecosystems.npm.yarn_berry import YarnBerryLock, read_yarn_berry
-from dependfix_core.ecosystems.npm.yarn_classic import read_yarn_classic
+from dependfix_core.ecosystems.npm.yarn_classic import YarnClassicLock, read_yarn_classic
 from dependfix_core.model.files import Absence, FileContent, Listing
 from dependfix_core.model.lock import (
     Constraint,
@@ -429,27 +428,28 @@ class _Reading:
         catalogs = _catalogs(
             [*(setting.catalogs for setting in self.settings), *([root.catalogs] if root is not None else [])]
         )
-        constraints = [
-            _follow(constraint, catalogs) for manifest in manifests.values() for constraint in manifest.constraints
-        ]
         instances: Mapping[str, Instance] = {}
         out_of_sync: tuple[tuple[str, str, str], ...] = ()
         lock_settings: Mapping[str, Any] = {}
         mirrored = None
-        if isinstance(self.lock, Problem):
-            self.problems.insert(0, self.lock)
+        lock = self.lock
+        if isinstance(lock, YarnBerryLock | YarnClassicLock) and root is not None:
+            lock = self.lock = lock.with_resolutions({item.selector: item.value for item in root.resolutions})
+        constraints: list[Constraint] = []
+        for path, manifest in manifests.items():
+            folder = self._relative_folder(path)
+            for constraint in manifest.constraints:
+                followed = _follow(constraint, catalogs)
+                target = None if isinstance(lock, Problem) else lock.target(folder, followed)
+                constraints.append(followed if target is None else replace(followed, target=target))
+        if isinstance(lock, Problem):
+            self.problems.insert(0, lock)
         else:
-            if isinstance(self.lock, YarnBerryLock) and root is not None:
-                self.lock = self.lock.with_resolutions({item.selector: item.value for item in root.resolutions})
-            constraints = [
-                replace(constraint, target=self.lock.target(self._relative(constraint), constraint))
-                for constraint in constraints
-            ]
             roots = [Root(where=item.target, kind=item.kind) for item in constraints if item.target is not None]
             folders = [self._relative_folder(path) for path in manifests]
-            instances = self.lock.instances(roots, folders)
-            self.problems[:0] = self.lock.problems
-            lock_settings, mirrored = self.lock.settings, self.lock.overrides
+            instances = lock.instances(roots, folders)
+            self.problems[:0] = lock.problems
+            lock_settings, mirrored = lock.settings, lock.overrides
         overrides, ignored = _overrides(tool, version, root, self.settings, mirrored)
         if not isinstance(self.lock, Problem):
             out_of_sync = self._out_of_sync(manifests, constraints, overrides)
@@ -487,9 +487,6 @@ class _Reading:
                 "ignoredOverrides": ignored,
             },
         )
-
-    def _relative(self, constraint: Constraint) -> str:
-        return self._relative_folder(constraint.declared_in or constraint.path)
 
     def _relative_folder(self, manifest_path: str) -> str:
         """Folder of a manifest as the lock names it."""
@@ -713,13 +710,15 @@ _REGISTRY_FILES: Final[Mapping[str, tuple[str, ...]]] = {
 
 def _registries(tool: str, settings: Sequence[ToolSettings], instances: Mapping[str, Instance]) -> dict[str, str]:
     """Addresses from settings files; where they give none, the one that most locked copies of a scope come from."""
-    counts: dict[str, Counter[str]] = {}
+    counts: dict[str, dict[str, int]] = {"": {}}
+    unscoped = counts[""]
     for instance in instances.values():
         base = instance.source.base
         if base:
-            scope = instance.name.partition("/")[0] if instance.name.startswith("@") else ""
-            counts.setdefault(scope, Counter())[base] += 1
-    found = {scope: max(sorted(bases), key=bases.__getitem__) for scope, bases in counts.items()}
+            name = instance.name
+            bases = counts.setdefault(name.partition("/")[0], {}) if name.startswith("@") else unscoped
+            bases[base] = bases.get(base, 0) + 1
+    found = {scope: max(sorted(bases), key=bases.__getitem__) for scope, bases in counts.items() if bases}
     default = found.get("")
     found = {scope: base for scope, base in found.items() if not scope or base != default}
     by_name = {posixpath.basename(setting.path): setting for setting in reversed(settings)}

@@ -7,7 +7,6 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
-from urllib.parse import urlsplit, urlunsplit
 
 from dependfix_core.model.lock import Source, SourceKind
 
@@ -74,17 +73,15 @@ def kind_of(text: str) -> SourceKind:
 
 def public_text(text: str) -> str:
     """A location without the credentials that it may hold."""
-    if "@" not in text or "://" not in text:
+    at = text.find("://")
+    if at < 0:
         return text
-    try:
-        parts = urlsplit(text)
-    except ValueError:
-        return ""
-    if "@" not in parts.netloc:
-        return text
-    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+    end = text.find("/", at + 3)
+    host = text[at + 3 : end if end >= 0 else len(text)]
+    return f"{text[: at + 3]}{host.rpartition('@')[2]}{text[at + 3 + len(host) :]}" if "@" in host else text
 
 
+@lru_cache(maxsize=256)
 def registry_base(text: str) -> str:
     """A registry address from a file of the repository, without credentials and final slash.
 
@@ -95,6 +92,12 @@ def registry_base(text: str) -> str:
     if "${" in text or not text.startswith(("https://", "http://")) or any(sign in text for sign in "?#\\ "):
         return ""
     return public_text(text).rstrip("/")
+
+
+@lru_cache(maxsize=256)
+def registry_source(address: str) -> Source:
+    """The source of copies from the registry at `address`, one value for all of them."""
+    return Source(base=registry_base(address))
 
 
 def _npm_protocol(name: str, text: str) -> Specifier:

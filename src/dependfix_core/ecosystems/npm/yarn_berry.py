@@ -11,7 +11,6 @@ Source: https://yarnpkg.com/features/caching, the lockfiles that yarn writes
 import posixpath
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, Final
 from urllib.parse import unquote
 
@@ -89,16 +88,7 @@ class YarnBerryLock:
 
     def with_resolutions(self, resolutions: Mapping[str, str]) -> "YarnBerryLock":
         """The same lock, read with the root's `resolutions` in mind."""
-        found = tuple((yarn_selector(key), value) for key, value in resolutions.items())
-        return YarnBerryLock(
-            path=self.path,
-            entries=self.entries,
-            index=self.index,
-            format_version=self.format_version,
-            problems=self.problems,
-            resolutions=found,
-            settings=self.settings,
-        )
+        return replace(self, resolutions=tuple((yarn_selector(key), value) for key, value in resolutions.items()))
 
     def resolve(self, parent: str, name: str, text: str) -> str | None:
         """The copy that `text` under `name` leads to when `parent` (a package name) asks for it."""
@@ -249,7 +239,7 @@ def _instance(
         where=entry.where,
         name=entry.name,
         version=entry.data["version"],
-        edges=() if is_member else LazyEdges(partial(_edges, lock, entry, peers)),
+        edges=() if is_member else LazyEdges(_edges, lock, entry, peers),
         source=_source(entry),
         dev=entry.where in dev,
         optional=entry.where in optional,

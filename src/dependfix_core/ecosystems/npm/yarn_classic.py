@@ -9,15 +9,14 @@ Source: https://classic.yarnpkg.com/lang/en/docs/yarn-lock/
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from dependfix_core.ecosystems.npm.json_spans import BOM
 from dependfix_core.ecosystems.npm.parsed import Root, unreadable
 from dependfix_core.ecosystems.npm.reach import dev_and_optional
-from dependfix_core.ecosystems.npm.selectors import split_name
-from dependfix_core.ecosystems.npm.specifiers import kind_of, public_text, read_specifier, registry_base
+from dependfix_core.ecosystems.npm.selectors import Selector, split_name, yarn_selector
+from dependfix_core.ecosystems.npm.specifiers import kind_of, public_text, read_specifier, registry_source
 from dependfix_core.model.lock import (
     Constraint,
     DependencyKind,
@@ -67,14 +66,34 @@ class YarnClassicLock:
     member_folders: tuple[str, ...] = ()
     declared: None = None
     overrides: None = None
+    resolutions: tuple[tuple[Selector, str], ...] = ()
+    """The root's, once they are known."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     format: str = FORMAT
     format_version: str = "1"
 
+    def with_resolutions(self, resolutions: Mapping[str, str]) -> "YarnClassicLock":
+        """The same lock, read with the root's `resolutions` in mind."""
+        return replace(self, resolutions=tuple((yarn_selector(key), value) for key, value in resolutions.items()))
+
+    def resolve(self, parent: str, name: str, text: str) -> str | None:
+        """The copy that `text` under `name` leads to when `parent` (a package name) asks for it.
+
+        A resolution's own text stands in a header too. One that names parents
+        counts for the nearest of them.
+        """
+        for selector, value in self.resolutions:
+            if selector.package == name and (not selector.parents or selector.parents[-1] == parent):
+                forced = self.index.get(f"{name}@{value}")
+                if forced is not None:
+                    return forced
+        return self.index.get(f"{name}@{text}")
+
     def target(self, folder: str, constraint: Constraint) -> str | None:
         """The copy whose header holds the requirement's descriptor."""
         del folder
-        return self.index.get(descriptor_of(constraint.name, constraint.package, constraint.requirement))
+        descriptor = descriptor_of(constraint.name, constraint.package, constraint.requirement)
+        return self.resolve("", constraint.name, descriptor[len(constraint.name) + 1 :])
 
     def instances(self, roots: Iterable[Root], manifest_folders: Iterable[str]) -> dict[str, Instance]:
         """Locked copies by their first descriptor; flags follow from the roots."""
@@ -85,12 +104,18 @@ class YarnClassicLock:
             block = by_where[where]
             for section, kind in _SECTIONS:
                 for name, text in block.fields.get(section, {}).items():
-                    target = self.index.get(f"{name}@{text}")
+                    target = self.resolve(package_of(block), name, text)
                     if target is not None:
                         yield target, kind is DependencyKind.OPTIONAL
 
         dev, optional = dev_and_optional(roots, neighbours)
         return {where: _instance(self, block, dev, optional) for where, block in by_where.items()}
+
+
+def package_of(block: Block) -> str:
+    """Real name of the package that an entry locks."""
+    real = block.fields.get("name")
+    return real if isinstance(real, str) else read_specifier(*split_name(block.where)).package
 
 
 def descriptor_of(name: str, package: str, requirement: str) -> str:
@@ -160,16 +185,14 @@ def _text(word: str) -> str:
 
 
 def _instance(lock: YarnClassicLock, block: Block, dev: frozenset[str], optional: frozenset[str]) -> Instance:
-    asked, text = split_name(block.where)
-    real = block.fields.get("name")
-    name = real if isinstance(real, str) else read_specifier(asked, text).package
+    text, name = split_name(block.where)[1], package_of(block)
     version = block.fields["version"]
     resolved = block.fields.get("resolved")
     return Instance(
         where=block.where,
         name=name,
         version=version,
-        edges=LazyEdges(partial(_edges, lock, block)),
+        edges=LazyEdges(_edges, lock, block),
         source=_source(name, text, resolved if isinstance(resolved, str) else ""),
         dev=block.where in dev,
         optional=block.where in optional,
@@ -187,7 +210,7 @@ def _source(name: str, requirement: str, resolved: str) -> Source:
         return Source()
     at = resolved.find(f"/{name}/-/")
     if resolved.startswith("http"):
-        return Source(base=registry_base(resolved[:at]) if at > 0 else "", text=public_text(resolved))
+        return registry_source(resolved[:at]) if at > 0 else Source(text=public_text(resolved))
     kind = kind_of(resolved)
     # An offline mirror: the file lies beside the project, and so would the new one have to.
     return Source(kind=SourceKind.FILE if kind is SourceKind.REGISTRY else kind, text=public_text(resolved))
@@ -199,7 +222,7 @@ def _edges(lock: YarnClassicLock, block: Block) -> tuple[Edge, ...]:
             name=name,
             requirement=read_specifier(name, text).requirement,
             kind=kind,
-            target=lock.index.get(f"{name}@{text}"),
+            target=lock.resolve(package_of(block), name, text),
         )
         for section, kind in _SECTIONS
         for name, text in block.fields.get(section, {}).items()
