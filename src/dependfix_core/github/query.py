@@ -72,10 +72,10 @@ class AlertQuery:
             ArgumentError: A word has no meaning here; `details.argument` names the argument.
         """
         states = _words(state)
-        if states == ("all",):
-            states = ()
-        for word in states:
+        for word in states or ("",):
             _require("state", word, (*_STATES, "all"), example="open")
+        if "all" in states:
+            states = ()
         threshold = severity.strip().lower()
         threshold = "medium" if threshold == "moderate" else threshold
         _require("severity", threshold, THRESHOLDS, example="high")

@@ -8,6 +8,7 @@ import socket
 import ssl
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from http.cookiejar import DefaultCookiePolicy
 from pathlib import Path
 from typing import Any, Final
@@ -125,9 +126,7 @@ def trust(ca_bundle: str | None) -> ssl.SSLContext:
         ConfigurationError: There is nothing usable at `ca_bundle`.
     """
     if ca_bundle is None:
-        context = httpx.create_ssl_context(trust_env=False)
-        context.load_default_certs()
-        return context
+        return _built_in_trust()
     path = Path(ca_bundle)
     try:
         if path.is_dir():
@@ -137,6 +136,14 @@ def trust(ca_bundle: str | None) -> ssl.SSLContext:
         raise ConfigurationError(
             "the CA bundle cannot be read as PEM certificates", hint=f"It is what one of {_CA_VARIABLES} names."
         ) from None
+
+
+@cache
+def _built_in_trust() -> ssl.SSLContext:
+    # Reading some 300 certificates takes longer than many a request, so it is done once.
+    context = httpx.create_ssl_context(trust_env=False)
+    context.load_default_certs()
+    return context
 
 
 class _PublicOnly:

@@ -186,7 +186,7 @@ class LoopbackGitHub:
         if self._tls is not None:
             server.socket = self._tls.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
         self._server = server
-        self._thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+        self._thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
@@ -427,7 +427,8 @@ def _filtered(alerts: Iterable[dict[str, Any]], query: Mapping[str, str]) -> lis
 def _sorted(alerts: list[dict[str, Any]], query: Mapping[str, str]) -> list[dict[str, Any]]:
     def epss(alert: dict[str, Any]) -> float:
         found = (alert.get("security_advisory") or {}).get("epss")
-        return float(found["percentage"]) if isinstance(found, dict) and found.get("percentage") is not None else 0.0
+        first = found[0] if isinstance(found, list) and found else found
+        return float(first["percentage"]) if isinstance(first, dict) and first.get("percentage") is not None else 0.0
 
     sort = query.get("sort", "created")
     newest_first = query.get("direction", "desc") == "desc"
