@@ -55,7 +55,7 @@ _PROTOCOLS: Final = {
 }
 _ADDRESS: Final = re.compile(r"(?P<git>git(?:\+[a-z]+)?://|git\+|git@|ssh://)|[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _PATH: Final = re.compile(r"\.{0,2}[/\\]|~[/\\]|[A-Za-z]:[/\\]")
-_SHORTHAND: Final = re.compile(r"[^@\s:/]+/[^\s:/]+")
+_SHORTHAND: Final = re.compile(r"[^@\s:/]+/[^\s:/#]+(?:#\S*)?")
 _ALIAS: Final = re.compile(r"npm:(?P<name>(?:@[^/@\s]+/)?[A-Za-z][^/@\s]*)(?:@|\Z)")
 _TAG: Final = re.compile(r"[A-Za-z0-9_.!~*'()-]+")
 
@@ -120,7 +120,9 @@ def parse_npm(text: str, scheme: VersionScheme) -> Requirement | Unparsable:
             )
             for operator, version, whole, where, interval in parts
         )
-    allowed = VersionSet(scheme=scheme, intervals=tuple(interval for arm in found for interval in arm.intervals))
+    intervals = tuple(interval for arm in found for interval in arm.intervals)
+    # An alternative that is just `*` is all that node keeps of a range, also where others name pre-releases.
+    allowed = VersionSet(scheme=scheme, intervals=(_ANY,) if _ANY in intervals else intervals)
     return Requirement(
         grammar="npm", text=text, allowed=allowed, comparators=tuple(comparators), arms=tuple(found), alias=alias
     )
@@ -143,10 +145,6 @@ def _range_arms(text: str) -> list[_Arm] | None:
             return None
         arms.append(arm)
         at += len(piece) + 2
-    # An alternative that is just `*` is all that node keeps of a range, also where others name pre-releases.
-    for arm in arms:
-        if arm[1] == _ANY:
-            return [(span, arm[1], parts) for span, _, parts in arms]
     return arms
 
 

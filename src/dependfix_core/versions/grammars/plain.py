@@ -10,7 +10,7 @@ from typing import Final
 from dependfix_core.versions.base import Unparsable, VersionScheme
 from dependfix_core.versions.grammars.assemble import assemble, stripped
 from dependfix_core.versions.grammars.partial import Partial, after, at_least
-from dependfix_core.versions.intervals import Bound, Interval
+from dependfix_core.versions.intervals import ALL_PRERELEASES, NO_PRERELEASES, Bound, Interval
 from dependfix_core.versions.requirement import Comparator, Requirement
 
 _TAG: Final = re.compile(r"[vV]?(?P<version>(?P<major>[0-9]+)(?:\.(?P<minor>[0-9]+))?)")
@@ -40,7 +40,9 @@ def parse_actions(text: str, scheme: VersionScheme) -> Requirement | Unparsable:
             return Unparsable(text=text, scheme="actions", reason="dynamic")
         bound = Bound(version.key, inclusive=True)
         interval = Interval(bound, bound)
-    return assemble("actions", text, scheme, [((start, end), (_alone(text, start, end, interval),))])
+    policy = NO_PRERELEASES if floating else ALL_PRERELEASES
+    parts = (_alone(text, start, end, interval),)
+    return assemble("actions", text, scheme, [((start, end), parts)], prereleases=lambda _: policy)
 
 
 def _alone(text: str, start: int, end: int, interval: Interval) -> Comparator:

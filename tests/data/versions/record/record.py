@@ -150,7 +150,7 @@ def maven(rng, count, _):
             done = subprocess.run(
                 argv, input="\n".join(versions), cwd=folder, capture_output=True, text=True, check=True
             )
-            orders[Path(jar).stem] = done.stdout.split("\n")[:-1]
+            orders[Path(jar).resolve().stem] = done.stdout.split("\n")[:-1]
     # A pair on which the releases differ is marked as in dispute.
     rows = ["".join(c[0] if len(set(c)) == 1 else "!" for c in zip(*row)) for row in zip(*orders.values())]
     return versions, {"order": rows, "requirements": [], "tool": "ComparableVersion of " + ", ".join(orders)}
@@ -464,6 +464,13 @@ def poetry(rng, count, requirements):
     }
 
 
+def lines(value):
+    """JSON with one element of a list a line."""
+    if isinstance(value, list):
+        return "[\n" + ",\n".join(json.dumps(item) for item in value) + "\n]"
+    return json.dumps(value)
+
+
 def main():
     name = sys.argv[1]
     given = [int(value) for value in sys.argv[2:]]
@@ -475,8 +482,8 @@ def main():
     versions, answer = oracle(random.Random(seed), count, requirements)
     tool = answer.pop("tool")
     provenance = {"oracle": tool, "seed": seed, "recorded": datetime.now(UTC).date().isoformat(), "by": "record/record.py"}
-    json.dump({"provenance": provenance, "versions": versions, **answer}, sys.stdout, indent=0)
-    print()
+    parts = {"provenance": provenance, "versions": versions, **answer}
+    print("{" + ",\n".join(f"{json.dumps(key)}: {lines(value)}" for key, value in parts.items()) + "}")
 
 
 main()
