@@ -1,3 +1,6 @@
+import contextlib
+import gc
+import secrets
 import sys
 import time
 from pathlib import Path
@@ -153,6 +156,29 @@ async def test_a_cancelled_call_leaves_nothing(tmp_path: Path) -> None:
         await RUNNER.run(python(LEAVES.format(pid_file=str(pid_file), daemon=True, stays=60)))
 
     assert is_gone(pid_file.read_text())
+
+
+def test_a_call_that_is_cancelled_while_the_child_starts_leaves_nothing() -> None:
+    token = secrets.token_hex(8)
+
+    async def cancelled(after_s: float) -> None:
+        with anyio.move_on_after(after_s):
+            await RUNNER.run(python(f"import time; time.sleep(60)  # {token}"))
+
+    for step in range(20):
+        anyio.run(cancelled, step / 4_000)
+        gc.collect()  # a child that is forgotten when the loop ends is warned about
+
+    assert not any(is_alive(pid) for pid in pids_of(token))
+
+
+def pids_of(token: str) -> list[str]:
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if token.encode() in (process / "cmdline").read_bytes():
+                found.append(process.name)
+    return found
 
 
 async def test_an_executable_is_located_by_name_and_by_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -49,16 +49,18 @@ class SubprocessRunner:
         executable = _executable(command, environment.get("PATH", os.defpath))
         started = time.monotonic()
         try:
-            process = await anyio.open_process(
-                [executable, *command.argv[1:]],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                cwd=command.cwd,
-                env=environment,
-                start_new_session=True,  # ignored on Windows, where the flags below make the group
-                creationflags=_CREATION_FLAGS,
-            )
+            # Not to be cancelled half-way: a child that nobody knows cannot be ended.
+            with anyio.CancelScope(shield=True):
+                process = await anyio.open_process(
+                    [executable, *command.argv[1:]],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    cwd=command.cwd,
+                    env=environment,
+                    start_new_session=True,  # ignored on Windows, where the flags below make the group
+                    creationflags=_CREATION_FLAGS,
+                )
         except FileNotFoundError as error:
             if not command.cwd.is_dir():
                 raise CommandBrokenError(
