@@ -35,7 +35,7 @@ class AlertListing:
 
     repository: str
     """Its name now; another than was asked for after a rename."""
-    alerts: tuple[Alert, ...]
+    alerts: tuple[Alert, ...] = field(repr=False)
     complete: bool = True
     problems: tuple[AlertProblem, ...] = ()
     error: DependfixError | None = None
@@ -52,8 +52,8 @@ class AlertPage:
     """Alerts in the order of the query, and where they go on."""
 
     repository: str
-    alerts: tuple[Alert, ...]
-    cursors: tuple[str | None, ...]
+    alerts: tuple[Alert, ...] = field(repr=False)
+    cursors: tuple[str | None, ...] = field(repr=False)
     """For each alert what continues behind it; None when nothing follows. Lets a caller end the page early."""
     next_cursor: str | None = None
     total: int | None = None
@@ -89,27 +89,35 @@ class Walk:
             NetworkError: It is no list.
         """
         with collector_paused():
-            page = read_alerts(response.content, response.headers.get("content-type", ""), asked)
-            states = self.query.states
-            assumed = states[0] if len(states) == 1 else ""
-            wanted: list[Alert] = []
-            for read in page.alerts:
-                alert = alert_of(read, self.repository, default_branch=self.default_branch, assumed_state=assumed)
-                self.problems.update(dict.fromkeys(problems_of(alert)))
-                if not alert.repository:
-                    self.fault(AlertProblem(number=alert.number, message="it does not say whose alert it is"))
-                elif self.query.matches(alert):
-                    # The list shifts while it is walked; what comes twice is newer the second time.
-                    if alert.key not in self.found:
-                        wanted.append(alert)
-                    self.found[alert.key] = alert
-                elif alert.severity is Severity.UNKNOWN and replace(self.query, severity="all").matches(alert):
-                    self.problems[_unknown_severity(alert)] = None
-                self.reached_since = self.reached_since or not self.query.is_recent(alert)
-        self.problems.update(dict.fromkeys(page.lost))
-        self.lost = self.lost or bool(page.lost)
+            # In a function of its own, so that the payload is gone before anybody looks for garbage.
+            wanted = self._take(response, asked)
         self.was_redirected = self.was_redirected or bool(response.redirects)
         self.pages += 1
+        return wanted
+
+    def _take(self, response: HttpResponse, asked: Asked) -> list[Alert]:
+        page = read_alerts(response.content, response.headers.get("content-type", ""), asked)
+        states = self.query.states
+        assumed = states[0] if len(states) == 1 else ""
+        wanted: list[Alert] = []
+        for read in page.alerts:
+            alert = alert_of(read, self.repository, default_branch=self.default_branch, assumed_state=assumed)
+            for problem in problems_of(alert):
+                self.problems[problem] = None
+            if not alert.repository:
+                self.fault(AlertProblem(number=alert.number, message="it does not say whose alert it is"))
+            elif self.query.matches(alert):
+                # The list shifts while it is walked; what comes twice is newer the second time.
+                key = alert.key
+                if key not in self.found:
+                    wanted.append(alert)
+                self.found[key] = alert
+            elif alert.severity is Severity.UNKNOWN and replace(self.query, severity="all").matches(alert):
+                self.problems[_unknown_severity(alert)] = None
+            if self.query.since is not None and not self.query.is_recent(alert):
+                self.reached_since = True
+        for problem in page.lost:
+            self.fault(problem)
         return wanted
 
     def fault(self, problem: AlertProblem) -> None:

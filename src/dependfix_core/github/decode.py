@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from pydantic import ValidationError
 
@@ -34,7 +34,7 @@ from dependfix_core.errors import (
     RateLimitedError,
 )
 from dependfix_core.github.token import TokenKind
-from dependfix_core.github.wire import ALERTS, AlertWire
+from dependfix_core.github.wire import ALERT, ALERTS, AlertWire
 from dependfix_core.http.message import http_date, retry_after_s
 from dependfix_core.process.redact import clean_text, redact
 
@@ -564,8 +564,7 @@ def not_an_answer(content_type: str, body: bytes, wanted: str, asked: Asked) -> 
 # --- alert pages --------------------------------------------------------------
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ReadAlert:
+class ReadAlert(NamedTuple):
     """One item of a page as far as it could be read."""
 
     wire: AlertWire
@@ -638,7 +637,7 @@ def read_alert(item: object) -> ReadAlert | None:
     unreadable: set[str] = set()
     for _ in range(_MAX_REPAIRS):
         try:
-            wire = AlertWire.model_validate(item)
+            wire = ALERT.validate_python(item)
         except ValidationError as error:
             for fault in error.errors(include_url=False, include_context=False, include_input=False):
                 place = _blank(item, fault["loc"])

@@ -1,12 +1,12 @@
 """From GitHub's payload to `Alert`; the only module that knows both."""
 
 import re
-from sys import intern
+from functools import lru_cache
 from typing import Final
 
 from dependfix_core.github.decode import AlertProblem, ReadAlert
 from dependfix_core.github.query import package_identity
-from dependfix_core.github.wire import AdvisoryWire, PackageWire, ScoreWire, VulnerabilityWire
+from dependfix_core.github.wire import AdvisoryWire, DependencyWire, PackageWire, VulnerabilityWire
 from dependfix_core.model.alert import AffectedRange, Alert, Severity
 from dependfix_core.model.repository import full_name_of
 from dependfix_core.process.redact import clean_text
@@ -14,6 +14,7 @@ from dependfix_core.process.redact import clean_text
 SUMMARY_CHARS: Final = 300
 COMMENT_CHARS: Final = 300
 NAME_CHARS: Final = 1000
+MOMENT_CHARS: Final = 40
 
 
 def alert_of(read: ReadAlert, repository: str, *, default_branch: str = "", assumed_state: str = "") -> Alert:
@@ -26,48 +27,52 @@ def alert_of(read: ReadAlert, repository: str, *, default_branch: str = "", assu
         assumed_state: The one that was asked for, where the item has none.
     """
     wire = read.wire
-    advisory = wire.security_advisory or AdvisoryWire()
-    own = wire.security_vulnerability or VulnerabilityWire()
-    dependency = wire.dependency
-    package = (dependency.package if dependency is not None else None) or own.package or PackageWire()
-    ecosystem = _word(package.ecosystem)
-    name = _name(package.name)
-    owner = wire.repository.full_name if wire.repository is not None else None
+    advisory: AdvisoryWire = wire.get("security_advisory") or {}
+    own: VulnerabilityWire = wire.get("security_vulnerability") or {}
+    dependency: DependencyWire = wire.get("dependency") or {}
+    package: PackageWire = dependency.get("package") or own.get("package") or {}
+    ecosystem = _word(package.get("ecosystem"))
+    name = _word(package.get("name"))
+    owner = wire.get("repository")
+    epss, cwes, assignees = advisory.get("epss"), advisory.get("cwes"), wire.get("assignees")
+    dismisser, request = wire.get("dismissed_by"), wire.get("dismissal_request")
     return Alert(
-        repository=_word(owner) or repository or _repository_in(wire.html_url),
-        number=wire.number,
-        state=_word(wire.state) or assumed_state,
-        severity=Severity.of(own.severity or advisory.severity),
+        repository=(_word(owner.get("full_name")) if owner else "")
+        or repository
+        or _repository_in(wire.get("html_url")),
+        number=wire["number"],
+        state=_word(wire.get("state")) or assumed_state,
+        severity=Severity.of(own.get("severity") or advisory.get("severity")),
         ecosystem=ecosystem,
         package_name=name,
-        manifest_path=_name(dependency.manifest_path) if dependency is not None else "",
-        ghsa_id=_word(advisory.ghsa_id),
-        cve_id=_optional(advisory.cve_id),
-        summary=clean_text(advisory.summary, max_chars=SUMMARY_CHARS, one_line=True) if advisory.summary else "",
-        html_url=_address(wire.html_url),
-        vulnerable_range=_word(own.vulnerable_version_range),
+        manifest_path=_word(dependency.get("manifest_path")),
+        ghsa_id=_word(advisory.get("ghsa_id")),
+        cve_id=_word(advisory.get("cve_id")) or None,
+        summary=_text(advisory.get("summary"), SUMMARY_CHARS),
+        html_url=_address(wire.get("html_url")),
+        vulnerable_range=_word(own.get("vulnerable_version_range")),
         first_patched_version=_patched(own),
-        other_ranges=_other_ranges(advisory, own, ecosystem, name),
-        relationship=_optional(dependency.relationship) if dependency is not None else None,
-        scope=_optional(dependency.scope) if dependency is not None else None,
-        version_requirement=_stated(dependency.version_requirement) if dependency is not None else None,
-        classification=_word(advisory.classification) or "general",
+        other_ranges=_other_ranges(advisory.get("vulnerabilities"), own, ecosystem, name),
+        relationship=_word(dependency.get("relationship")) or None,
+        scope=_word(dependency.get("scope")) or None,
+        version_requirement=_stated(dependency.get("version_requirement")),
+        classification=_word(advisory.get("classification")) or "general",
         cvss_score=_score(advisory),
-        epss=advisory.epss.percentage if advisory.epss is not None else None,
-        cwe_ids=tuple(_word(cwe.cwe_id) for cwe in advisory.cwes or () if cwe is not None and cwe.cwe_id),
-        created_at=_moment(wire.created_at) or "",
-        updated_at=_moment(wire.updated_at) or "",
-        fixed_at=_moment(wire.fixed_at),
-        auto_dismissed_at=_moment(wire.auto_dismissed_at),
-        dismissed_at=_moment(wire.dismissed_at),
-        dismissed_by=_optional(wire.dismissed_by.login) if wire.dismissed_by is not None else None,
-        dismissed_reason=_optional(wire.dismissed_reason),
-        dismissed_comment=clean_text(wire.dismissed_comment, max_chars=COMMENT_CHARS, one_line=True)
-        if wire.dismissed_comment
-        else None,
-        dismissal_request=_optional(wire.dismissal_request.status) if wire.dismissal_request is not None else None,
-        withdrawn_at=_moment(advisory.withdrawn_at),
-        assignees=tuple(_word(user.login) for user in wire.assignees or () if user is not None and user.login),
+        epss=epss.get("percentage") if epss else None,
+        cwe_ids=tuple([_word(cwe.get("cwe_id")) for cwe in cwes if cwe and cwe.get("cwe_id")]) if cwes else (),
+        created_at=_moment(wire.get("created_at")) or "",
+        updated_at=_moment(wire.get("updated_at")) or "",
+        fixed_at=_moment(wire.get("fixed_at")),
+        auto_dismissed_at=_moment(wire.get("auto_dismissed_at")),
+        dismissed_at=_moment(wire.get("dismissed_at")),
+        dismissed_by=_word(dismisser.get("login")) or None if dismisser else None,
+        dismissed_reason=_word(wire.get("dismissed_reason")) or None,
+        dismissed_comment=_text(wire.get("dismissed_comment"), COMMENT_CHARS) or None,
+        dismissal_request=_word(request.get("status")) or None if request else None,
+        withdrawn_at=_moment(advisory.get("withdrawn_at")),
+        assignees=tuple([_word(user.get("login")) for user in assignees if user and user.get("login")])
+        if assignees
+        else (),
         default_branch=default_branch,
         unreadable=read.unreadable,
     )
@@ -86,35 +91,36 @@ def problems_of(alert: Alert) -> tuple[AlertProblem, ...]:
 
 
 def _other_ranges(
-    advisory: AdvisoryWire, own: VulnerabilityWire, ecosystem: str, name: str
+    entries: list[VulnerabilityWire | None] | None, own: VulnerabilityWire, ecosystem: str, name: str
 ) -> tuple[AffectedRange, ...]:
-    entries = advisory.vulnerabilities
     if not entries or (len(entries) == 1 and entries[0] == own):
         return ()
     identity = package_identity(ecosystem, name)
-    seen = {(_word(own.vulnerable_version_range), _patched(own))}
+    seen = {(_word(own.get("vulnerable_version_range")), _patched(own))}
     found: list[AffectedRange] = []
     for entry in entries:
-        if entry is None or entry.package is None or _word(entry.package.ecosystem) != ecosystem:
+        package = entry.get("package") if entry and entry != own else None
+        if not entry or not package or _word(package.get("ecosystem")) != ecosystem:
             continue
-        key = (_word(entry.vulnerable_version_range), _patched(entry))
-        if key[0] and key not in seen and package_identity(ecosystem, _name(entry.package.name)) == identity:
+        key = (_word(entry.get("vulnerable_version_range")), _patched(entry))
+        if key[0] and key not in seen and package_identity(ecosystem, _word(package.get("name"))) == identity:
             seen.add(key)
             found.append(AffectedRange(vulnerable_range=key[0], first_patched_version=key[1]))
     return tuple(found)
 
 
 def _patched(entry: VulnerabilityWire) -> str | None:
-    return _optional(entry.first_patched_version.identifier) if entry.first_patched_version is not None else None
+    patched = entry.get("first_patched_version")
+    return _word(patched.get("identifier")) or None if patched else None
 
 
 def _score(advisory: AdvisoryWire) -> float | None:
     """The CVSS score, the newest version first; 0.0 means that there is none."""
-    scores = advisory.cvss_severities
-    modern: tuple[ScoreWire | None, ...] = (scores.cvss_v4, scores.cvss_v3) if scores is not None else ()
-    for wire in (*modern, advisory.cvss):
-        if wire is not None and wire.score:
-            return wire.score
+    scores = advisory.get("cvss_severities") or {}
+    for score in (scores.get("cvss_v4"), scores.get("cvss_v3"), advisory.get("cvss")):
+        value = score.get("score") if score else None
+        if value:
+            return value
     return None
 
 
@@ -124,21 +130,26 @@ def _repository_in(address: str | None) -> str:
     return full_name_of(match.group(1)) or "" if match else ""
 
 
+@lru_cache(maxsize=8192)
 def _word(text: str | None) -> str:
-    # Few different texts for many alerts.
-    return intern(clean_text(text, max_chars=NAME_CHARS, one_line=True).strip()) if text else ""
+    """One clean line without blanks around it; few different texts come in many alerts."""
+    if not text:
+        return ""
+    # Nearly everything is plain: then a look is enough.
+    if text.isascii() and text.isprintable() and len(text) <= NAME_CHARS:
+        return text.strip()
+    return clean_text(text, max_chars=NAME_CHARS, one_line=True).strip()
 
 
-def _name(text: str | None) -> str:
-    return intern(clean_text(text, max_chars=NAME_CHARS, one_line=True)) if text else ""
-
-
-def _optional(text: str | None) -> str | None:
-    return _word(text) or None
+def _text(text: str | None, max_chars: int) -> str:
+    return clean_text(text, max_chars=max_chars, one_line=True) if text else ""
 
 
 def _moment(text: str | None) -> str | None:
-    return clean_text(text, max_chars=40, one_line=True) if text else None
+    if not text:
+        return None
+    is_plain = text.isascii() and text.isprintable() and len(text) <= MOMENT_CHARS
+    return text if is_plain else clean_text(text, max_chars=MOMENT_CHARS, one_line=True)
 
 
 def _stated(text: str | None) -> str | None:
@@ -147,5 +158,7 @@ def _stated(text: str | None) -> str | None:
 
 
 def _address(text: str | None) -> str:
-    cleaned = clean_text(text, max_chars=NAME_CHARS, one_line=True) if text else ""
-    return cleaned if cleaned.startswith(("https://", "http://")) and " " not in cleaned else ""
+    if not text or not text.startswith(("https://", "http://")):
+        return ""
+    cleaned = clean_text(text, max_chars=NAME_CHARS, one_line=True)
+    return cleaned if " " not in cleaned else ""

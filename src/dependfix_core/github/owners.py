@@ -47,15 +47,15 @@ class OwnerListing:
     """The alerts of an owner's repositories, sorted by repository and number."""
 
     owner: str
-    alerts: tuple[Alert, ...]
-    coverage: tuple[Coverage, ...]
+    alerts: tuple[Alert, ...] = field(repr=False)
+    coverage: tuple[Coverage, ...] = field(repr=False)
     """One for each repository that was wanted, sorted by name."""
     via: Literal["organization", "repositories"]
     complete: bool = True
     problems: tuple[AlertProblem, ...] = ()
     warnings: tuple[str, ...] = ()
     requests: int = 0
-    repositories: tuple[RepositoryFacts, ...] = ()
+    repositories: tuple[RepositoryFacts, ...] = field(default=(), repr=False)
     """The facts about the repositories that were wanted."""
 
 

@@ -160,6 +160,8 @@ class AlertQuery:
 
     def is_recent(self, alert: Alert) -> bool:
         """Whether the alert is not older than `since`; one without a time is kept."""
+        if self.since is None:
+            return True
         since = parse_time(self.since)
         moment = parse_time(alert.updated_at if self.sort == "updated" else alert.created_at)
         return since is None or moment is None or moment >= since

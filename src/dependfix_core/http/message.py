@@ -166,20 +166,23 @@ def decoded(raw: bytes, encoding: str, *, max_bytes: int, host: str) -> bytes:
         raise NetworkError(
             f"{host} answered in a coding that was not asked for", details={"host": host, "kind": "encoding"}
         )
-    out = bytearray()
+    pieces: list[bytes] = []
+    size = 0
     rest = raw
     try:
         while rest:
             member = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
-            out += member.decompress(rest, max_bytes + 1 - len(out))
-            if len(out) > max_bytes:
+            piece = member.decompress(rest, max_bytes + 1 - size)
+            size += len(piece)
+            if size > max_bytes:
                 raise too_large(host, max_bytes)
             if not member.eof:
                 raise NetworkError(f"{host} cut its answer short", details={"host": host, "kind": "cut"})
+            pieces.append(piece)
             rest = member.unused_data
     except zlib.error:
         raise NetworkError(f"{host} sent a damaged gzip body", details={"host": host, "kind": "encoding"}) from None
-    return bytes(out)
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
 def too_large(host: str, max_bytes: int) -> OutputTooLargeError:

@@ -234,7 +234,7 @@ def test_graphql_failures_have_codes_too(kind: str, code: str) -> None:
 
 def parse(items: list[Any]) -> tuple[list[tuple[int, tuple[str, ...]]], int]:
     page = read_alerts(json.dumps(items).encode(), "application/json", ASKED)
-    return [(read.wire.number, read.unreadable) for read in page.alerts], len(page.lost)
+    return [(read.wire["number"], read.unreadable) for read in page.alerts], len(page.lost)
 
 
 def test_whole_page_is_read() -> None:
