@@ -1,0 +1,96 @@
+"""A plan's remediations as changed files of one JavaScript unit, where the result is what the package manager keeps."""
+
+import posixpath
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from dependfix_core.ecosystems.base import WriteRefusal
+from dependfix_core.ecosystems.npm.json_spans import JsonSyntaxError, scan_json
+from dependfix_core.ecosystems.npm.manifest_edits import EditError, edited_file
+from dependfix_core.ecosystems.npm.workspaces import MANIFEST
+from dependfix_core.ecosystems.npm.write_base import CannotWriteError, Releases, Wanted, combined
+from dependfix_core.ecosystems.npm.write_npm_lock import written_npm_lock
+from dependfix_core.model.files import Absence, ChangeSet, FileChange, FileContent
+from dependfix_core.model.lock import LockUnit
+from dependfix_core.model.plan import Remediation
+from dependfix_core.model.steps import Step, file_contents
+
+
+def write(unit: LockUnit, remediations: Sequence[Remediation]) -> Step[ChangeSet | WriteRefusal]:
+    """The files of `unit` after all `remediations` together, everything else of them kept.
+
+    A refusal says whether the package manager can do it instead.
+    """
+    try:
+        wanted = combined(unit, remediations)
+        return (yield from _written(unit, wanted))
+    except CannotWriteError as error:
+        return WriteRefusal(reason=error.reason, detail=error.detail, remediation=error.remediation)
+    except EditError as error:
+        return WriteRefusal(reason="tool-required", detail=str(error))
+
+
+def _written(unit: LockUnit, wanted: Wanted) -> Step[ChangeSet]:
+    _refuse_unreadable(unit)
+    edited = {edit.path for edit in wanted.edits}
+    found = yield from file_contents({*unit.files, *edited})
+    before = {path: file for path, file in found.items() if isinstance(file, FileContent)}
+    missing = [path for path in unit.files if path not in before]
+    unusable = [path for path in edited if path not in before and found[path] is not Absence.MISSING]
+    if missing or unusable:
+        raise CannotWriteError(f"{(missing or unusable)[0]} cannot be read any more")
+    after = {
+        path: edited_file(path, before[path].content if path in before else None, wanted.edits_of(path))
+        for path in sorted(edited)
+    }
+    if unit.format != "manifest":
+        releases = Releases(unit)
+        yield from releases.fetch(wanted.releases)
+        texts = {path: file.content for path, file in before.items()} | after
+        after[unit.unit] = yield from _written_lock(unit, wanted, releases, texts)
+    return ChangeSet(
+        changes=tuple(
+            FileChange(
+                path=path,
+                before=before[path].content if path in before else None,
+                after=content,
+                **({"mode": before[path].mode} if path in before else {}),
+            )
+            for path, content in sorted(after.items())
+            if path not in before or before[path].content != content
+        )
+    )
+
+
+def _refuse_unreadable(unit: LockUnit) -> None:
+    for problem in unit.problems:
+        if problem.path == unit.unit or problem.path in unit.manifests:
+            raise CannotWriteError(f"{problem.path} {problem.position}: {problem.message}")
+
+
+def _written_lock(unit: LockUnit, wanted: Wanted, releases: Releases, texts: Mapping[str, bytes]) -> Step[bytes]:
+    content = texts[unit.unit]
+    writer = _LOCK_WRITERS.get(unit.format)
+    if writer is None:
+        raise CannotWriteError(f"a {unit.format} is written by {unit.tool}")
+    manifests = _manifests(unit, texts)
+    yield from ()
+    return writer(content, unit, wanted, releases, manifests)
+
+
+_LOCK_WRITERS: Final = {"npm-lock": written_npm_lock}
+
+
+def _manifests(unit: LockUnit, texts: Mapping[str, bytes]) -> dict[str, Mapping[str, Any]]:
+    """Folder as the lock names it → package.json as it shall be."""
+    found: dict[str, Mapping[str, Any]] = {}
+    home = posixpath.dirname(unit.unit)
+    for path in unit.manifests:
+        if path in texts and posixpath.basename(path) == MANIFEST:
+            folder = posixpath.relpath(posixpath.dirname(path) or ".", home or ".")
+            try:
+                value = scan_json(texts[path]).root.value
+            except JsonSyntaxError as error:
+                raise CannotWriteError(f"{path} cannot be read") from error
+            found["" if folder == "." else folder] = value if isinstance(value, dict) else {}
+    return found
