@@ -209,10 +209,10 @@ def read_contract(result: CommandResult) -> Contract | Refused:
         answer.reject("exit-code", f"a contract with exit code {result.exit_code}")
     found = clean_text(version, max_chars=40, one_line=True)
     if version != VERSION:
-        raise _mismatch(f"it speaks contract {found}, needed is {VERSION}", found)
+        raise _mismatch(f"the suspec CLI speaks contract {found}, needed is {VERSION}", found)
     differing = _differing_checks(rows)
     if differing:
-        raise _mismatch(f"its contract {VERSION} differs in {', '.join(differing)}", found, differing)
+        raise _mismatch(f"the contract {VERSION} of the suspec CLI differs in {', '.join(differing)}", found, differing)
     checks = tuple(
         ContractRow(id=row["id"], name=row["name"], severity=row["severity"], extra=_extra(row, _ROW_KEYS))
         for row in rows
