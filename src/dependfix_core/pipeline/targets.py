@@ -7,6 +7,7 @@ from typing import Final
 
 from dependfix_core.ecosystems.base import Graph, NoCandidate
 from dependfix_core.model.alert import Alert
+from dependfix_core.model.lock import Instance, ReleaseAgeGate
 from dependfix_core.model.plan import RefusalReason
 from dependfix_core.model.policy import ScanPolicy
 from dependfix_core.model.records import PackageRecord, Record, Release, Unavailable
@@ -131,6 +132,18 @@ class Targets:
         return (*self.same_line, *self.other_lines)
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class VersionFacts:
+    """What the registry says of one version that is taken."""
+
+    is_listed: bool
+    is_undated: bool = False
+    """A release-age gate holds for it, but the registry gives no time."""
+    deprecated: str = ""
+    held_by: tuple[ReleaseAgeGate, ...] = ()
+    """The project's gates that need an exclusion for it."""
+
+
 @dataclass(slots=True)
 class _Listing:
     """The parsed releases of one package, ascending."""
@@ -189,6 +202,26 @@ class Chooser:
             listing = yield from self._listing(package)
             known = self._targets[package, current] = self._choose(package, current, listing)
         return known
+
+    def release_of(self, instance: Instance) -> Step[Release | None]:
+        """What the registry lists of the locked version."""
+        listing = yield from self._listing(instance.name)
+        version = self._scheme.try_parse(instance.version)
+        return listing.by_key.get(version.key) if isinstance(version, Version) else None
+
+    def facts(self, package: str, version: str) -> Step[VersionFacts]:
+        """What a person should know of a version that the plan takes."""
+        listing = yield from self._listing(package)
+        parsed = self._scheme.try_parse(version)
+        release = listing.by_key.get(parsed.key) if isinstance(parsed, Version) else None
+        if release is None:
+            return VersionFacts(is_listed=False)
+        return VersionFacts(
+            is_listed=True,
+            is_undated=self._gates.is_undated(package, release),
+            deprecated=release.deprecated,
+            held_by=self._gates.held(package, release, self._now),
+        )
 
     def vulnerable_releases(self, package: str) -> Step[tuple[str, ...]]:
         """All listed versions that are not safe."""
@@ -356,7 +389,7 @@ class Chooser:
             if listing.unavailable is not None and own:
                 return "metadata-unavailable", unavailable_text(listing.unavailable)
             return "no-stable-patch", f"only the pre-release {usable[0].text} of {package} is safe"
-        if listing.unavailable is not None and any(entry.patched_text for entry in covering):
+        if listing.unavailable is not None and (not covering or any(entry.patched_text for entry in covering)):
             return "metadata-unavailable", unavailable_text(listing.unavailable)
         withdrawn = [one.text for one in pool if self.is_safe(package, one.text)]
         if withdrawn:

@@ -1,0 +1,242 @@
+"""Which of the ways found for single copies are taken together, and what belongs together in one remediation."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from dependfix_core.ecosystems.base import (
+    Blocked,
+    Change,
+    Graph,
+    Legal,
+    Moved,
+    SetConstraint,
+    SetVersion,
+)
+from dependfix_core.model.plan import Edit, RefusalReason, Strategy
+from dependfix_core.model.steps import Step, together
+from dependfix_core.pipeline.ladder import Dead, Ladder, Option
+from dependfix_core.pipeline.targets import Chooser
+
+_MAY_CHANGE: frozenset[RefusalReason] = frozenset({"constraint-conflict", "peer-conflict", "override-unsupported"})
+"""Refusals that what was decided for other copies can lift."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PlannedMove:
+    """What becomes of one copy, and by which strategy."""
+
+    moved: Moved
+    strategy: Strategy
+    is_leading: bool
+    """Whether it was asked for, not only moved along."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Bundle:
+    """Moves and edits that stand and fall together."""
+
+    moves: tuple[PlannedMove, ...]
+    edits: tuple[Edit, ...]
+    strategies: tuple[Strategy, ...]
+    """Of the ways that it is made of, each once."""
+    needs_tool: bool
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Decision:
+    """What is done in one unit, and the copies that stay, each with its reason."""
+
+    bundles: tuple[Bundle, ...]
+    dead: Mapping[str, Dead]
+    graph: Graph
+    """The unit after all bundles."""
+
+
+def decide(graph: Graph, vulnerable: Sequence[str], chooser: Chooser) -> Step[Decision]:
+    """The cheapest ways that make all of the `vulnerable` copies safe, as far as there are any."""
+    ladder = Ladder(graph=graph, chooser=chooser)
+    found = yield from together([ladder.climb(where) for where in vulnerable])
+    dead = {where: one for where, one in zip(vulnerable, found, strict=True) if isinstance(one, Dead)}
+    options = [one for one in found if isinstance(one, Option)]
+    state = _State(base=graph, graph=graph, chooser=chooser)
+    for option in sorted(_without_redundant(options, vulnerable, chooser), key=_order):
+        refused = yield from state.take(option)
+        if refused is None:
+            continue
+        # What others decided stands in its way: look again from where they left the unit.
+        again = yield from state.climb(option.where)
+        if isinstance(again, Dead):
+            dead[option.where] = again
+    if state.steps:
+        for where in vulnerable:
+            if where in dead and dead[where].reason in _MAY_CHANGE:
+                again = yield from state.climb(where)
+                if isinstance(again, Dead):
+                    dead[where] = again
+    for where in vulnerable:
+        copy = state.graph.instance(where)
+        if copy is None or chooser.is_safe(copy.name, copy.version):
+            dead.pop(where, None)
+        elif where not in dead:
+            dead[where] = Dead(reason="constraint-conflict", detail=f"{copy.name} {copy.version} would stay")
+    return Decision(bundles=state.bundles(), dead=dead, graph=state.graph)
+
+
+def _order(option: Option) -> tuple[object, ...]:
+    return (option.cost.key, option.where)
+
+
+def _without_redundant(options: Iterable[Option], vulnerable: Sequence[str], chooser: Chooser) -> list[Option]:
+    """One option for the same changes, and none whose copies others make safe as well; the dearest go first."""
+    distinct: dict[tuple[Change, ...], Option] = {}
+    for option in options:
+        distinct.setdefault(option.changes, option)
+    kept = sorted(distinct.values(), key=_order)
+    covers = {option.where: _covered(option, vulnerable, chooser) for option in kept}
+    for option in sorted(kept, key=_order, reverse=True):
+        others = [
+            other for other in kept if other is not option and (option.legal.needs_tool or not other.legal.needs_tool)
+        ]
+        if covers[option.where] <= {where for other in others for where in covers[other.where]}:
+            kept = [other for other in kept if other is not option]
+    return kept
+
+
+def _covered(option: Option, vulnerable: Sequence[str], chooser: Chooser) -> frozenset[str]:
+    moved = {move.where: move for move in option.legal.moved}
+    return frozenset(
+        where
+        for where in vulnerable
+        if where in moved
+        and (moved[where].to_version is None or chooser.is_safe(moved[where].package, moved[where].to_version or ""))
+    )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Step:
+    """One option as it was taken."""
+
+    option: Option
+    legal: Legal
+    touched: frozenset[str]
+
+
+@dataclass(slots=True)
+class _State:
+    """The unit on its way from the base to the decision."""
+
+    base: Graph
+    graph: Graph
+    chooser: Chooser
+    steps: list[_Step] = field(default_factory=list)
+
+    def climb(self, where: str) -> Step[Dead | None]:
+        """Finds and takes a way from the present state; None when the copy is safe now."""
+        copy = self.graph.instance(where)
+        if copy is None or self.chooser.is_safe(copy.name, copy.version):
+            return None
+        found = yield from Ladder(graph=self.graph, chooser=self.chooser).climb(where)
+        if isinstance(found, Dead):
+            return found
+        refused = yield from self.take(found)
+        return Dead(reason=refused.reason, detail=str(refused)) if refused is not None else None
+
+    def take(self, option: Option) -> Step[Blocked | None]:
+        """Makes the option's changes on the present state; the obstacle when that is not possible any more."""
+        changes = self._rebased(option.changes)
+        if self.graph is self.base:
+            legal: Legal = option.legal
+        else:
+            verdict = yield from self.graph.simulate(changes, self.chooser)
+            if isinstance(verdict, Blocked):
+                return verdict
+            legal = verdict
+        self.graph = legal.graph
+        touched = {move.where for move in (*legal.moved, *option.legal.moved)}
+        touched |= {f"{edit.path}\0{edit.at}" for edit in (*legal.edits, *option.legal.edits)}
+        self.steps.append(_Step(option=option, legal=legal, touched=frozenset(touched)))
+        return None
+
+    def _rebased(self, changes: Iterable[Change]) -> tuple[Change, ...]:
+        """Without what other steps have done already, or have done better."""
+        kept: list[Change] = []
+        dropped: set[str] = set()
+        for change in changes:
+            if isinstance(change, SetVersion) and not self._is_ahead(change):
+                dropped.add(change.where)
+            else:
+                kept.append(change)
+        done = {change for step in self.steps for change in step.option.changes if not isinstance(change, SetVersion)}
+        return tuple(
+            change
+            for change in kept
+            if change not in done and not (isinstance(change, SetConstraint) and change.constraint.target in dropped)
+        )
+
+    def _is_ahead(self, change: SetVersion) -> bool:
+        copy = self.graph.instance(change.where)
+        if copy is None:
+            return False
+        scheme = self.chooser.scheme
+        order = scheme.compare(scheme.parse(change.version), scheme.parse(copy.version))
+        return order != -1 and change.version != copy.version
+
+    def bundles(self) -> tuple[Bundle, ...]:
+        """The steps, those that touch the same thing in one."""
+        return tuple(_bundle(steps) for steps in _joined(self.steps))
+
+
+def _joined(steps: Sequence[_Step]) -> list[list[_Step]]:
+    groups: list[tuple[set[str], list[_Step]]] = []
+    for step in steps:
+        touched, members = set(step.touched), [step]
+        apart = []
+        for group in groups:
+            if group[0] & touched:
+                touched |= group[0]
+                members = [*group[1], *members]
+            else:
+                apart.append(group)
+        groups = [*apart, (touched, members)]
+    return [sorted(members, key=steps.index) for _, members in groups]
+
+
+def _bundle(steps: Sequence[_Step]) -> Bundle:
+    moves: dict[str, PlannedMove] = {}
+    edits: dict[tuple[str, str], Edit] = {}
+    for step in steps:
+        for moved in step.legal.moved:
+            _add_move(moves, _planned(step.option, moved))
+        for edit in step.legal.edits:
+            known = edits.get((edit.path, edit.at))
+            edits[edit.path, edit.at] = edit if known is None else replace(edit, from_text=known.from_text)
+    warnings = {text for step in steps for text in (*step.option.warnings, *step.legal.warnings)}
+    return Bundle(
+        moves=tuple(moves[where] for where in sorted(moves)),
+        edits=tuple(edits[key] for key in sorted(edits)),
+        strategies=tuple(dict.fromkeys(step.option.strategy for step in steps)),
+        needs_tool=any(step.legal.needs_tool for step in steps),
+        warnings=tuple(sorted(warnings)),
+    )
+
+
+def _planned(option: Option, moved: Moved) -> PlannedMove:
+    asked = {change.where for change in option.changes if isinstance(change, SetVersion)} | {option.where}
+    package = next((one.package for one in option.legal.moved if one.where == option.where), None)
+    is_leading = moved.where in asked or moved.package == package
+    return PlannedMove(moved=moved, strategy=option.strategy if is_leading else "lock-in-range", is_leading=is_leading)
+
+
+def _add_move(moves: dict[str, PlannedMove], new: PlannedMove) -> None:
+    """Puts a move behind those before it of the same copy."""
+    known = moves.get(new.moved.where)
+    if known is None:
+        moves[new.moved.where] = new
+        return
+    from_version, to_version = known.moved.from_version, new.moved.to_version
+    if from_version is None and to_version is None:
+        del moves[new.moved.where]
+        return
+    leading = new if new.is_leading and not known.is_leading else known
+    moves[new.moved.where] = replace(leading, moved=replace(new.moved, from_version=from_version))
