@@ -50,6 +50,8 @@ class SetVersion:
 
     where: str
     version: str
+    may_split: bool = False
+    """Dependents that do not admit it may get a copy of their own, where the format has room for one."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -177,6 +179,9 @@ class Candidates(Protocol):
 
     def is_safe(self, package: str, version: str) -> bool:
         """Outside every range of every open alert, and not in a gap. Unknown versions are not safe."""
+
+    def crosses_line(self, left: str, right: str) -> bool:
+        """Whether a move from `left` to `right` is a breaking one; not known counts as such."""
 
     def least(
         self, package: str, current: str, admits: Callable[[str], bool], named: Sequence[str] = ()

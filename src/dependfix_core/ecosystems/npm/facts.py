@@ -1,0 +1,56 @@
+"""What a requirement comes to, where the answer may stand in a registry record."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from dependfix_core.ecosystems.base import Dependent
+from dependfix_core.ecosystems.npm.asks import asks_of_release
+from dependfix_core.ecosystems.npm.layout import Counting, Layout, Link, State
+from dependfix_core.model.records import RecordKey, Release, ReleaseRecord
+from dependfix_core.model.steps import Step, records_for
+
+RecordKeys = Callable[[str, str], RecordKey]
+"""Package and version → the key of the record."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Answers about any state of one unit."""
+
+    layout: Layout
+    keys: RecordKeys
+
+    def release(self, package: str, version: str) -> Step[Release | None]:
+        """What the registry says of one release; None when it could not be asked."""
+        key = self.keys(package, version)
+        records = yield from records_for([key])
+        found = records[key]
+        return found.release if isinstance(found, ReleaseRecord) else None
+
+    def counting(self, state: State, link: Link) -> Step[Counting]:
+        """The requirement as it counts; its text from the asker's record where the lockfile does not store it."""
+        if link.ask.text is None and link.asker is not None:
+            asker = self.layout.node(state, link.asker)
+            if asker is not None and asker.knows_asks:
+                release = yield from self.release(asker.name, asker.version)
+                for ask in (asks_of_release(release) if release is not None else None) or ():
+                    if ask.name == link.ask.name and ask.is_peer == link.is_peer:
+                        link = replace(link, ask=replace(link.ask, text=ask.text))
+                        break
+        return self.layout.counting(state, link)
+
+    def dependent(self, state: State, link: Link, counting: Counting) -> Dependent:
+        """A requirement as the planner sees it."""
+        node = self.layout.node(state, link.asker) if link.asker is not None else None
+        declared = link.constraint
+        return Dependent(
+            where=link.asker if counting.reference is None else None,
+            name=node.name if node is not None else (declared.path if declared is not None else ""),
+            version=node.version if node is not None else "",
+            text=counting.want.text,
+            requirement=counting.want.requirement,
+            kind=link.ask.kind,
+            constraint=counting.reference if counting.reference is not None else declared,
+            override=counting.override,
+            any_version=counting.want.is_open,
+        )
