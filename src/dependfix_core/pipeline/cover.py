@@ -59,7 +59,8 @@ def decide(graph: Graph, vulnerable: Sequence[str], chooser: Chooser) -> Step[De
     found = yield from together([ladder.climb(where) for where in vulnerable])
     dead = {where: one for where, one in zip(vulnerable, found, strict=True) if isinstance(one, Dead)}
     options = [one for one in found if isinstance(one, Option)]
-    state = _State(base=graph, graph=graph, chooser=chooser)
+    own = {option.where: option.strategy for option in options}
+    state = _State(base=graph, graph=graph, chooser=chooser, own=own)
     for option in sorted(_without_redundant(options, vulnerable, chooser), key=_order):
         refused = yield from state.take(option)
         if refused is None:
@@ -119,7 +120,16 @@ class _Step:
 
     option: Option
     legal: Legal
+    """What it came to when it was taken, after the steps before it."""
     touched: frozenset[str]
+    """Copies and texts that it changes or relies on having been changed."""
+    stands_alone: bool
+    """Whether it comes to the same without the steps before it."""
+
+    @property
+    def result(self) -> Legal:
+        """What it comes to, without what the steps before it leave open."""
+        return self.option.legal if self.stands_alone else self.legal
 
 
 @dataclass(slots=True)
@@ -129,6 +139,8 @@ class _State:
     base: Graph
     graph: Graph
     chooser: Chooser
+    own: Mapping[str, Strategy]
+    """Vulnerable copy → the strategy of the way that was found for itself."""
     steps: list[_Step] = field(default_factory=list)
 
     def climb(self, where: str) -> Step[Dead | None]:
@@ -152,10 +164,15 @@ class _State:
             if isinstance(verdict, Blocked):
                 return verdict
             legal = verdict
-        self.graph = legal.graph
+        before, self.graph = self.graph, legal.graph
         touched = {move.where for move in (*legal.moved, *option.legal.moved)}
         touched |= {f"{edit.path}\0{edit.at}" for edit in (*legal.edits, *option.legal.edits)}
-        self.steps.append(_Step(option=option, legal=legal, touched=frozenset(touched)))
+        differing = set(legal.moved) ^ set(option.legal.moved)
+        if differing and before is not self.base:
+            # What others moved makes it come out differently: it relies on them.
+            packages = {move.package for move in differing}
+            touched |= {move.where for step in self.steps for move in step.legal.moved if move.package in packages}
+        self.steps.append(_Step(option=option, legal=legal, touched=frozenset(touched), stands_alone=not differing))
         return None
 
     def _rebased(self, changes: Iterable[Change]) -> tuple[Change, ...]:
@@ -184,7 +201,7 @@ class _State:
 
     def bundles(self) -> tuple[Bundle, ...]:
         """The steps, those that touch the same thing in one."""
-        return tuple(_bundle(steps) for steps in _joined(self.steps))
+        return tuple(_bundle(steps, self.own) for steps in _joined(self.steps))
 
 
 def _joined(steps: Sequence[_Step]) -> list[list[_Step]]:
@@ -202,30 +219,40 @@ def _joined(steps: Sequence[_Step]) -> list[list[_Step]]:
     return [sorted(members, key=steps.index) for _, members in groups]
 
 
-def _bundle(steps: Sequence[_Step]) -> Bundle:
+def _bundle(steps: Sequence[_Step], own: Mapping[str, Strategy]) -> Bundle:
     moves: dict[str, PlannedMove] = {}
     edits: dict[tuple[str, str], Edit] = {}
-    for step in steps:
-        for moved in step.legal.moved:
-            _add_move(moves, _planned(step.option, moved))
-        for edit in step.legal.edits:
+    results = [step.result if len(steps) == 1 else step.legal for step in steps]
+    for step, legal in zip(steps, results, strict=True):
+        for moved in legal.moved:
+            _add_move(moves, _planned(step.option, moved, own))
+        for edit in legal.edits:
             known = edits.get((edit.path, edit.at))
             edits[edit.path, edit.at] = edit if known is None else replace(edit, from_text=known.from_text)
-    warnings = {text for step in steps for text in (*step.option.warnings, *step.legal.warnings)}
+    warnings = {text for step in steps for text in step.option.warnings}
+    warnings |= {text for legal in results for text in legal.warnings}
     return Bundle(
         moves=tuple(moves[where] for where in sorted(moves)),
         edits=tuple(edits[key] for key in sorted(edits)),
         strategies=tuple(dict.fromkeys(step.option.strategy for step in steps)),
-        needs_tool=any(step.legal.needs_tool for step in steps),
+        needs_tool=any(legal.needs_tool for legal in results),
         warnings=tuple(sorted(warnings)),
     )
 
 
-def _planned(option: Option, moved: Moved) -> PlannedMove:
+def _planned(option: Option, moved: Moved, own: Mapping[str, Strategy]) -> PlannedMove:
+    """A move with its strategy: that of the option for what it was made for, `lock-in-range` for what moves along.
+
+    Another vulnerable copy that the option takes care of has the option's too,
+    unless it could have moved within its range by itself.
+    """
     asked = {change.where for change in option.changes if isinstance(change, SetVersion)} | {option.where}
     package = next((one.package for one in option.legal.moved if one.where == option.where), None)
-    is_leading = moved.where in asked or moved.package == package
-    return PlannedMove(moved=moved, strategy=option.strategy if is_leading else "lock-in-range", is_leading=is_leading)
+    is_leading = moved.where in asked or moved.package == package or moved.where in own
+    strategy: Strategy = option.strategy if is_leading else "lock-in-range"
+    if moved.where not in asked and own.get(moved.where) == "lock-in-range":
+        strategy = "lock-in-range"
+    return PlannedMove(moved=moved, strategy=strategy, is_leading=is_leading)
 
 
 def _add_move(moves: dict[str, PlannedMove], new: PlannedMove) -> None:

@@ -623,7 +623,7 @@ def _without_passing_dependencies(candidates: Sequence[Candidate], current: Rele
     Such a dependency is a mistake, often in the name, and nothing that a new
     override should let in.
     """
-    if current is None or current.dependencies is None:
+    if current is None or current.dependencies is None or not candidates:
         return list(candidates)
     before = {one.name for one in current.dependencies}
     kept = []

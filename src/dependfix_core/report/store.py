@@ -32,7 +32,7 @@ FILE_PATTERN: Final = "dependfix-report-*.json"
 MAX_REPORT_BYTES: Final = 64 * 1024 * 1024
 """A larger file is not read as a report."""
 _STALE_S: Final = 3600
-_OURS: Final = re.compile(r"\.?dependfix-.*|index\.json|\d{4}-\d{2}")
+_OURS: Final = re.compile(r"\.?dependfix-.*|index\.json|plans|\d{4}-\d{2}")
 """What stands in a folder that is for reports alone; the last two are the original's."""
 _RENDERERS: Final = {"md": render_markdown, "html": render_html, "sarif": render_sarif, "json": render_json}
 """Endings in the order of writing."""

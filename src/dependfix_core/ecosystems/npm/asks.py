@@ -99,6 +99,12 @@ def asks_of_release(release: Release) -> tuple[Ask, ...] | None:
             continue
         specifier = read_specifier(one.name, one.requirement)
         found.append(Ask(name=one.name, package=specifier.package, text=one.requirement, kind=kind))
+    # What only the table about peers names is a peer as well, in any version and optional.
+    named = {ask.name for ask in found}
+    about = release.extra.get("peerDependenciesMeta")
+    for name, facts in about.items() if isinstance(about, dict) else ():
+        if name not in named and isinstance(facts, dict) and facts.get("optional") is True:
+            found.append(Ask(name=name, package=name, text="*", kind=DependencyKind.PEER_OPTIONAL))
     return tuple(found)
 
 

@@ -31,9 +31,7 @@ class LoneGraph:
     def __init__(self, unit: LockUnit, copies: dict[str, Instance] | None = None) -> None:
         self._unit = unit
         self._declared = {
-            one.at: one
-            for one in unit.constraints
-            if (one.path == unit.unit or one.via) and one.kind.value != "peer"
+            one.at: one for one in unit.constraints if (one.path == unit.unit or one.via) and one.kind.value != "peer"
         }
         self._copies = copies if copies is not None else _floors(self._declared)
 

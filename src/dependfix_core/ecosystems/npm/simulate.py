@@ -225,14 +225,15 @@ class Simulation:
 
     def _enqueue_around(self, where: str) -> None:
         """Everything that a changed copy asks for, and everybody who asks for it."""
-        node = self._layout.node(self.state, where)
-        if node is None:
-            return
-        if node.knows_asks:
-            for link in self._layout.own_links(node):
-                self._enqueue(link)
+        self._enqueue_own(where)
         for link in self._layout.links_to(self.state, where):
             self._enqueue(link)
+
+    def _enqueue_own(self, where: str) -> None:
+        node = self._layout.node(self.state, where)
+        if node is not None and node.knows_asks:
+            for link in self._layout.own_links(node):
+                self._enqueue(link)
 
     def _enqueue(self, link: Link) -> None:
         key = _id(link)
@@ -416,7 +417,7 @@ class Simulation:
             moved = yield from self._move_along(node, [want, *others], is_alone=not others)
             if not isinstance(moved, NoCandidate):
                 self._layout.connect(self.state, link, node.where)
-                self._enqueue_around(node.where)
+                self._enqueue_own(node.where)
                 return node.where
             failed = moved
         return failed

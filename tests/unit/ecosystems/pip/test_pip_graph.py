@@ -83,6 +83,9 @@ class Least:
     def is_safe(self, package: str, version: str) -> bool:
         return f"{package} {version}" not in self.unsafe
 
+    def crosses_line(self, left: str, right: str) -> bool:
+        return Version(left).major != Version(right).major
+
     def least(
         self, package: str, current: str, admits: Callable[[str], bool], named: Sequence[str] = ()
     ) -> Step[str | NoCandidate]:
