@@ -142,7 +142,8 @@ def find_alerts_token(environ: Mapping[str, str]) -> FoundToken:
 def _first_token(environ: Mapping[str, str], names: tuple[str, ...]) -> FoundToken:
     problem = ""
     for name in names:
-        value = environ.get(name, "").strip()
+        # Quotes around it come from files that are no shell scripts.
+        value = environ.get(name, "").strip().strip("\"'").strip()
         if not value:
             continue
         if is_unexpanded(value):

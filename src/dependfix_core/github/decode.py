@@ -210,7 +210,7 @@ def _refused(facts: _Facts) -> Failure:
 
 def _primary(facts: _Facts) -> Failure:
     reset = facts.headers.get("x-ratelimit-reset", "")
-    if not re.fullmatch(r"\d{1,12}", reset):
+    if not re.fullmatch(r"\d{1,11}", reset):
         return facts.failure("rate_limited", retryable=True)
     server_now = http_date(facts.headers.get("date")) or facts.now
     # A second more, since the reset is a whole second of another clock.
@@ -290,7 +290,7 @@ def classify_graphql(headers: Mapping[str, str], body: bytes, *, now: float) -> 
 def _object(body: bytes) -> Mapping[str, Any]:
     try:
         value = json.loads(body) if body[:1].strip() in (b"{", b"") else None
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}
 
@@ -650,22 +650,21 @@ def read_alert(item: object) -> ReadAlert | None:
 
 
 def _blank(item: object, location: tuple[int | str, ...]) -> str | None:
-    """Set what a fault points at to null; its dotted path, or None when there is nothing to set."""
+    """Set what a fault points at to null, or the nearest thing around it; its dotted path, None without one."""
     node: Any = item
+    parent: Any = None
+    last: int | str = ""
     path: list[str] = []
-    for depth, key in enumerate(location):
-        last = depth == len(location) - 1
-        if isinstance(node, dict) and isinstance(key, str) and key in node:
+    for key in location:
+        is_inside = (isinstance(node, dict) and key in node) or (
+            isinstance(node, list) and isinstance(key, int) and key < len(node)
+        )
+        if not is_inside:
+            break
+        parent, last, node = node, key, node[key]
+        if isinstance(key, str):
             path.append(key)
-            if last or not isinstance(node[key], (dict, list)):
-                node[key] = None
-                return ".".join(path)
-            node = node[key]
-        elif isinstance(node, list) and isinstance(key, int) and key < len(node):
-            if last or not isinstance(node[key], (dict, list)):
-                node[key] = None
-                return ".".join(path)
-            node = node[key]
-        else:
-            return None
-    return None
+    if parent is None:
+        return None
+    parent[last] = None
+    return ".".join(path)

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _FIRST_PAUSE_S: Final = 0.5
+_SLOW_FOR_S: Final = 600.0
+"""How long fewer requests run at once after a service complained."""
 _SECRET_HEADERS: Final = frozenset({"authorization", "proxy-authorization", "cookie"})
 
 RetryUrl = Callable[[str, int], str]
@@ -68,6 +70,7 @@ class HttpClient:
         self._given_transport = transport
         self._transport: HttpxTransport | None = None
         self._limiters: dict[Origin, anyio.CapacityLimiter] = {}
+        self._slowed_at: dict[Origin, float] = {}
 
     async def __aenter__(self) -> Self:
         """Connections are made when they are needed."""
@@ -91,9 +94,11 @@ class HttpClient:
         return CallBudget(max_wait_s=self.config.max_wait_s, on_wait=on_wait)
 
     def slow_down(self, url: str) -> None:
-        """From now on half as many requests to the origin of `url` at the same time, at least one."""
-        limiter = self._limiter(origin_of(url))
+        """Half as many requests to the origin of `url` at the same time, at least one, for a while."""
+        origin = origin_of(url)
+        limiter = self._limiter(origin)
         limiter.total_tokens = max(1, int(limiter.total_tokens) // 2)
+        self._slowed_at[origin] = self.clock.monotonic()
 
     async def request(
         self,
@@ -278,6 +283,10 @@ class HttpClient:
         limiter = self._limiters.get(origin)
         if limiter is None:
             limiter = self._limiters[origin] = anyio.CapacityLimiter(self.config.concurrency)
+        slowed_at = self._slowed_at.get(origin)
+        if slowed_at is not None and self.clock.monotonic() - slowed_at > _SLOW_FOR_S:
+            del self._slowed_at[origin]
+            limiter.total_tokens = self.config.concurrency
         return limiter
 
     def _open(self) -> "HttpxTransport":

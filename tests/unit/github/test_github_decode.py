@@ -197,7 +197,9 @@ def test_hostile_message_is_one_clean_line() -> None:
     assert "documentationUrl" not in raised.details
 
 
-@pytest.mark.parametrize("body", [b"", b"[]", b"null", b"{", b"\xff\xfe", b'{"message": null, "errors": "bad"}'])
+@pytest.mark.parametrize(
+    "body", [b"", b"[]", b"null", b"{", b'{"a":' * 100_000, b"\xff\xfe", b'{"message": null, "errors": "bad"}']
+)
 def test_strange_body_does_not_hide_the_status(body: bytes) -> None:
     found = classify(404, error("404")["headers"], body, now=NOW)
 

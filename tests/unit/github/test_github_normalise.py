@@ -147,6 +147,15 @@ def test_epss_comes_in_several_shapes(epss: object, value: float | None) -> None
     assert (alert.epss, alert.unreadable) == (value, ())
 
 
+def test_strange_epss_in_its_old_shape_costs_the_epss_alone() -> None:
+    payload = by_number("octo-shop", 16)
+    payload["security_advisory"]["epss"] = [{"percentage": [1]}]
+
+    alert = normalised(payload)
+
+    assert (alert.number, alert.epss, alert.unreadable) == (16, None, ("security_advisory.epss",))
+
+
 def test_what_cannot_be_read_is_named() -> None:
     payload = by_number("octo-shop", 16)
     payload["dependency"]["package"] = "follow-redirects"

@@ -2,7 +2,7 @@ import pickle
 
 import pytest
 
-from dependfix_core.connection import FoundToken
+from dependfix_core.connection import FoundToken, find_token
 from dependfix_core.errors import AuthenticationError, ConfigurationError
 from dependfix_core.github import ImportedToken, StaticToken, TokenKind, token_kind
 
@@ -29,6 +29,7 @@ def test_kind_is_told_by_the_prefix(token: str, kind: TokenKind) -> None:
 @pytest.mark.parametrize("written", ["ghp_abc", " ghp_abc\n", '"ghp_abc"', "'ghp_abc'"])
 async def test_blanks_and_quotes_are_dropped(written: str) -> None:
     assert await StaticToken.of(written).token() == "ghp_abc"
+    assert await StaticToken(find_token({"GITHUB_TOKEN": written})).token() == "ghp_abc"
 
 
 @pytest.mark.parametrize("written", ["ghp_a\nbc", "ghp_a bc", "ghp_ä", "ghp\x00"])

@@ -308,14 +308,20 @@ async def test_hop_rule_sees_every_address_before_it_is_asked() -> None:
     assert len(seen) == 1
 
 
-async def test_slowing_down_halves_parallel_requests() -> None:
+async def test_slowing_down_halves_parallel_requests_for_a_while() -> None:
     handler, _ = answers(httpx.Response(200))
-    http_client = client(handler)
+    clock = StillClock()
+    http_client = client(handler, clock=clock)
+    origin = ("https", "api.example", 443)
 
-    for _ in range(5):
+    allowed = [http_client._limiter(origin).total_tokens]
+    for _ in range(4):
         http_client.slow_down(f"{API}/x")
+        allowed.append(http_client._limiter(origin).total_tokens)
+    clock.time_s += 601
+    allowed.append(http_client._limiter(origin).total_tokens)
 
-    assert http_client._limiter(("https", "api.example", 443)).total_tokens == 1
+    assert allowed == [6, 3, 1, 1, 1, 6]
 
 
 async def test_no_more_than_the_configured_requests_run_at_once() -> None:
