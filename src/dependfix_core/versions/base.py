@@ -10,7 +10,6 @@ import enum
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Final, NoReturn, Protocol
 
 from dependfix_core.errors import VersionError
@@ -25,6 +24,8 @@ MAX_VERSION_CHARS: Final = 256
 """Longer texts are no versions in any ecosystem."""
 
 CACHED_VERSIONS: Final = 1 << 16
+SMALL_NUMBERS: Final = {str(number): number for number in range(4096)}
+"""Numbers by their only spelling: quicker than `int`, and proof that a text is nothing but that number."""
 FIRST_CALENDAR_YEAR: Final = 1990
 
 
@@ -148,7 +149,8 @@ class VersionScheme(Protocol):
 class KeyedScheme(ABC):
     """A scheme made from a function of a text to its key.
 
-    Subclasses say what a key means. Parsing is cached by text.
+    Subclasses say what a key means. Parsing is cached by text; a cache that is
+    full starts anew, which costs less than keeping account of use.
     """
 
     is_total: bool = True
@@ -156,12 +158,21 @@ class KeyedScheme(ABC):
     def __init__(self, name: str, read: Callable[[str], Key | None]) -> None:
         self._name = name
         self._read = read
-        self.try_parse: Callable[[str], Version | Unparsable] = lru_cache(CACHED_VERSIONS)(self._try_parse)
+        self._cache: dict[str, Version | Unparsable] = {}
 
     @property
     def name(self) -> str:
         """GitHub's name of the ecosystem."""
         return self._name
+
+    def try_parse(self, text: str, /) -> Version | Unparsable:
+        """The version that `text` is, or why it is none."""
+        found = self._cache.get(text)
+        return self._read_new(text) if found is None else found
+
+    def forget(self) -> None:
+        """Empties the cache."""
+        self._cache.clear()
 
     def parse(self, text: str) -> Version:
         """The version that `text` is.
@@ -170,9 +181,9 @@ class KeyedScheme(ABC):
             VersionError: It is none.
         """
         version = self.try_parse(text)
-        if isinstance(version, Unparsable):
-            raise VersionError(text[:MAX_VERSION_CHARS], self._name)
-        return version
+        if isinstance(version, Version):
+            return version
+        raise VersionError(text[:MAX_VERSION_CHARS], self._name)
 
     def try_parse_bound(self, text: str) -> Version | Unparsable:
         """The version that a bound of an advisory's range names."""
@@ -181,7 +192,7 @@ class KeyedScheme(ABC):
     def compare(self, left: Version, right: Version) -> int | None:
         """-1, 0 or 1; None when the two cannot be put in order."""
         mine, other = left.key, right.key
-        return -1 if mine < other else int(mine != other)
+        return -1 if mine < other else 1 if mine > other else 0
 
     @abstractmethod
     def is_prerelease(self, version: Version) -> bool:
@@ -207,11 +218,18 @@ class KeyedScheme(ABC):
         """Ascending; equal ones by text."""
         return sorted(versions, key=lambda version: (version.key, version.text))
 
-    def _try_parse(self, text: str) -> Version | Unparsable:
+    def _read_new(self, text: str) -> Version | Unparsable:
         key = self._read(text) if len(text) <= MAX_VERSION_CHARS else None
         if key is None:
-            return Unparsable(text=text[:MAX_VERSION_CHARS], scheme=self._name, reason="no version of this ecosystem")
-        return Version(text, key, self._name)
+            text = text[:MAX_VERSION_CHARS]
+            return self._keep(text, Unparsable(text=text, scheme=self._name, reason="no version of this ecosystem"))
+        return self._keep(text, Version(text, key, self._name))
+
+    def _keep(self, text: str, found: Version | Unparsable) -> Version | Unparsable:
+        if len(self._cache) >= CACHED_VERSIONS:
+            self._cache.clear()
+        self._cache[text] = found
+        return found
 
 
 def line_of(numbers: tuple[int, ...]) -> Line:

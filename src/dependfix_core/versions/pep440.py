@@ -6,35 +6,47 @@ development release as numbers, then the local label.
 Source: https://packaging.python.org/en/latest/specifications/version-specifiers/
 """
 
+import re
 from typing import Any, Final
 
 from packaging.version import InvalidVersion
 from packaging.version import Version as PackagingVersion
 
-from dependfix_core.versions.base import Key, KeyedScheme, Line, Version, line_of
+from dependfix_core.versions.base import SMALL_NUMBERS, Key, KeyedScheme, Line, Version, line_of
 
 _PHASES: Final = {"a": 0, "b": 1, "rc": 2}
+_NORMAL: Final = re.compile(
+    r"([0-9]+(?:\.[0-9]+)*)(?:(a|b|rc)([0-9]+))?(?:\.post([0-9]+))?(?:\.dev([0-9]+))?"
+).fullmatch
 _DEVELOPMENT: Final = -1
 _FINAL: Final = 3
-_PLAIN: Final = frozenset("0123456789.")
 _STABLE: Final = (_FINAL, 0, 0, 0, 1, 0)
 _NO_LOCAL: Final = ()
 
 
 def pep440_key(text: str) -> Key | None:
     """The key, or None for what PEP 440 does not allow."""
-    if _PLAIN.issuperset(text):
-        # Only numbers: nothing that needs the grammar.
-        try:
-            release = tuple(map(int, text.split(".")))
-        except ValueError:
-            return None
-        return (0, _trimmed(release), _STABLE, _NO_LOCAL)
+    # Most versions are small numbers, which need no grammar.
+    release = [SMALL_NUMBERS.get(part, -1) for part in text.split(".")]
+    if -1 not in release:
+        return (0, tuple(release) if release[-1] else _trimmed(tuple(release)), _STABLE, _NO_LOCAL)
+    match = _NORMAL(text)
+    if match:
+        return _normal_key(match)
     try:
         version = PackagingVersion(text)
     except InvalidVersion:
         return None
     return key_of(version)
+
+
+def _normal_key(match: re.Match[str]) -> Key:
+    """The key of a version in its normal spelling."""
+    numbers, pre, number, post, dev = match.groups()
+    release = tuple(map(int, numbers.split(".")))
+    phase = _PHASES[pre] if pre else _FINAL if post or not dev else _DEVELOPMENT
+    suffix = (phase, int(number or 0), 1 if post else 0, int(post or 0), 0 if dev else 1, int(dev or 0))
+    return (0, release if release[-1] else _trimmed(release), suffix, _NO_LOCAL)
 
 
 def key_of(version: PackagingVersion) -> Key:

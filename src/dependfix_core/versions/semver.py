@@ -9,18 +9,19 @@ Source: https://semver.org/spec/v2.0.0.html §9 to §11
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Final
 
-from dependfix_core.versions.base import Key, KeyedScheme, Unparsable, Version
+from dependfix_core.versions.base import CACHED_VERSIONS, SMALL_NUMBERS, Key, KeyedScheme, Unparsable, Version
 
 _NUMBER: Final = r"(?:0|[1-9][0-9]*)"
-_IDENTIFIERS: Final = r"[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*"
-_FULL: Final = re.compile(
-    rf"[v=\s]*({_NUMBER})\.({_NUMBER})\.({_NUMBER})(?:-({_IDENTIFIERS}))?(?:\+({_IDENTIFIERS}))?\s*"
-)
-_SHORT: Final = re.compile(
-    rf"[v=\s]*({_NUMBER})(?:\.({_NUMBER}))?(?:\.({_NUMBER}))?(?:-({_IDENTIFIERS}))?(?:\+({_IDENTIFIERS}))?\s*"
-)
+_IDENTIFIER: Final = r"(?:0|[1-9][0-9]*|[0-9]*[A-Za-z-][0-9A-Za-z-]*)(?![0-9A-Za-z-])"
+_PRERELEASE: Final = rf"(?:-({_IDENTIFIER}(?:\.{_IDENTIFIER})*))?"
+_BUILD: Final = r"(?:\+([0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*))?"
+_FULL: Final = re.compile(rf"[v=\s]*({_NUMBER})\.({_NUMBER})\.({_NUMBER}){_PRERELEASE}{_BUILD}\s*")
+_SHORT: Final = re.compile(rf"[v=\s]*({_NUMBER})(?:\.({_NUMBER}))?(?:\.({_NUMBER}))?{_PRERELEASE}{_BUILD}\s*")
+_PLAIN_PRERELEASE: Final = re.compile(rf"{_IDENTIFIER}(?:\.{_IDENTIFIER})*")
+_MAX_PLAIN_CHARS: Final = 100
 _NO_IDENTIFIERS: Final = ()
 
 
@@ -35,7 +36,7 @@ def short_semver_key(text: str) -> Key | None:
 
 
 def build_semver_key(text: str) -> Key | None:
-    """As `semver_key`, with the build metadata as the last criterion: none first, then like a pre-release.
+    """As `semver_key`, and behind it the build metadata if there is any: none first, then like a pre-release.
 
     Source: https://pub.dev/documentation/pub_semver/latest/pub_semver/Version/compareTo.html
     """
@@ -44,7 +45,7 @@ def build_semver_key(text: str) -> Key | None:
     if key is None or match is None:
         return None
     build = match[5]
-    return (*key, () if build is None else identifiers_key(build))
+    return key if build is None else (*key, identifiers_key(build))
 
 
 def _key(match: re.Match[str] | None) -> Key | None:
@@ -53,16 +54,24 @@ def _key(match: re.Match[str] | None) -> Key | None:
     major, minor, patch, pre = match.group(1, 2, 3, 4)
     if pre is None:
         return (int(major), int(minor or 0), int(patch or 0), 1, _NO_IDENTIFIERS)
-    identifiers = identifiers_key(pre)
-    for identifier in pre.split("."):
-        if len(identifier) > 1 and identifier[0] == "0" and identifier.isdigit():
-            return None
-    return (int(major), int(minor or 0), int(patch or 0), 0, identifiers)
+    return (int(major), int(minor or 0), int(patch or 0), 0, identifiers_key(pre))
 
 
 def identifiers_key(text: str) -> Key:
     """Dotted identifiers: numbers by value, below texts in ASCII order."""
-    return tuple((0, int(part)) if part.isdigit() else (1, part) for part in text.split("."))
+    return tuple([(0, int(part)) if part.isdigit() else (1, part) for part in text.split(".")])
+
+
+@lru_cache(4096)
+def _prerelease_key(text: str) -> Key:
+    """The identifiers of a pre-release without build metadata; the same few come back all the time.
+
+    Raises:
+        ValueError: It is none.
+    """
+    if len(text) > _MAX_PLAIN_CHARS or _PLAIN_PRERELEASE.fullmatch(text) is None:
+        raise ValueError(text[:_MAX_PLAIN_CHARS])
+    return identifiers_key(text)
 
 
 class SemverScheme(KeyedScheme):
@@ -70,6 +79,28 @@ class SemverScheme(KeyedScheme):
 
     def __init__(self, name: str, read: Callable[[str], Key | None] = semver_key) -> None:
         super().__init__(name, read)
+
+    def try_parse(self, text: str, /) -> Version | Unparsable:
+        """The version that `text` is, or why it is none."""
+        cache = self._cache
+        found = cache.get(text)
+        if found is not None:
+            return found
+        # Most versions are three small numbers, read here in one go: each further call would cost as much.
+        try:
+            if "-" in text:
+                head, _, pre = text.partition("-")
+                major, minor, patch = head.split(".")
+                key: Key = (SMALL_NUMBERS[major], SMALL_NUMBERS[minor], SMALL_NUMBERS[patch], 0, _prerelease_key(pre))
+            else:
+                major, minor, patch = text.split(".")
+                key = (SMALL_NUMBERS[major], SMALL_NUMBERS[minor], SMALL_NUMBERS[patch], 1, _NO_IDENTIFIERS)
+        except (KeyError, ValueError):
+            return self._read_new(text)
+        if len(cache) >= CACHED_VERSIONS:
+            cache.clear()
+        cache[text] = found = Version(text, key, self._name)
+        return found
 
     def try_parse_bound(self, text: str) -> Version | Unparsable:
         """Also `1` and `1.2`, which advisories write; what is missing is zero."""

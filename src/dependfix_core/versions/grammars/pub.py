@@ -54,7 +54,7 @@ def _interval(operator: str, key: Key) -> Interval:
 
 def _without_prereleases_of_end(part: Comparator, opened: frozenset[Key]) -> Comparator:
     key = part.intervals[0].upper.key if part.intervals[0].upper else None
-    if part.operator != "<" or key is None or key[3] == 0 or key[5] or key[:3] in opened:
+    if part.operator != "<" or key is None or key[3] == 0 or len(key) > 5 or key[:3] in opened:
         return part
     closed = Interval(None, below(*key[:3]))
     return Comparator(
