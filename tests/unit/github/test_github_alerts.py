@@ -711,3 +711,91 @@ async def test_listing_survives_a_process_boundary() -> None:
     assert listing.error is not None
     assert again[0].error.to_dict() == listing.error.to_dict()
     assert again[1] == page
+
+
+NEWEST = AlertQuery(sort="created")
+
+
+async def test_page_with_a_foreign_link_is_kept_and_goes_nowhere() -> None:
+    with LoopbackGitHub([HostedRepository(full_name=SHOP)]) as service:
+        link = '<https://elsewhere.example/alerts?after=x>; rel="next"'
+        service.script(ALERTS_PATH, Reply(body=generated_alerts(2), headers={"link": link}))
+        async with reader(service) as github:
+            page = await github.alert_page(SHOP, NEWEST, limit=2)
+
+    assert numbers(page.alerts) == [1, 2]
+    assert (page.complete, page.next_cursor, page.total) == (False, None, None)
+    assert page.error is not None
+    assert page.error.details["kind"] == "foreign-link"
+
+
+async def test_page_that_leads_back_to_itself_ends() -> None:
+    with LoopbackGitHub([HostedRepository(full_name=SHOP)]) as service:
+        link = f'<{service.url}/repos/{SHOP}/dependabot/alerts?after=x>; rel="next"'
+        service.script(ALERTS_PATH, Reply(body=generated_alerts(1), headers={"link": link}))
+        async with reader(service) as github:
+            first = await github.alert_page(SHOP, NEWEST, limit=1)
+            second = await github.alert_page(SHOP, NEWEST, limit=1, cursor=first.next_cursor)
+
+    assert first.next_cursor is not None
+    assert (second.next_cursor, second.complete, len(second.problems)) == (None, False, 1)
+
+
+@pytest.mark.parametrize("identifier", ["404", "422", "500", "disabled"])
+async def test_page_that_cannot_be_read_at_all_is_an_error(identifier: str) -> None:
+    with corpus_github() as service:
+        service.script(ALERTS_PATH, error_reply(identifier))
+        async with reader(service) as github:
+            with pytest.raises(DependfixError) as caught:
+                await github.alert_page(SHOP, NEWEST)
+
+    assert caught.value.details["status"] == error(identifier)["status"]
+
+
+async def test_filter_that_breaks_while_looking_further_keeps_the_cause() -> None:
+    with LoopbackGitHub([HostedRepository(full_name=SHOP, alerts=generated_alerts(40))]) as service:
+        service.script(ALERTS_PATH, None, error_reply("500"))
+        async with reader(service) as github:
+            page = await github.alert_page(SHOP, AlertQuery(sort="created", assignees=("octocat",)), limit=5)
+
+    assert (page.alerts, page.complete, page.total) == ((), False, None)
+    assert isinstance(page.error, GitHubError)
+
+
+async def test_list_without_end_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dependfix_core.github.api.MAX_PAGES", 3)
+    with LoopbackGitHub([HostedRepository(full_name=SHOP, alerts=generated_alerts(350))]) as service:
+        async with reader(service) as github:
+            listing = await github.list_alerts(SHOP)
+
+    assert (len(listing.alerts), listing.complete, len(service.received)) == (300, False, 3)
+    assert listing.error is not None
+    assert listing.error.details["kind"] == "too-long"
+
+
+async def test_new_name_that_cannot_be_read_costs_no_alerts() -> None:
+    with LoopbackGitHub([hosted("octo-shop", old_names=("octo-org/old",))]) as service:
+        service.script("/repos/octo-org/old", error_reply("500"))
+        async with reader(service) as github:
+            listing = await github.list_alerts("octo-org/old")
+
+    assert (listing.repository, listing.renamed_to, listing.complete) == ("octo-org/old", None, True)
+    assert listing.alerts
+
+
+@pytest.mark.parametrize("body", [b"<html>", b"[]", b'{"full_name": 7}', b'{"full_name": "no-slash"}'])
+async def test_facts_in_another_shape_are_an_error(body: bytes) -> None:
+    with corpus_github() as service:
+        service.script(f"/repos/{SHOP}", Reply(body=body))
+        async with reader(service) as github:
+            with pytest.raises(DependfixError):
+                await github.repository(SHOP)
+
+
+@pytest.mark.parametrize("body", [b"<html>", b'{"repositories": 7}'])
+async def test_list_of_repositories_in_another_shape_is_an_error(body: bytes) -> None:
+    with corpus_github() as service:
+        service.script("/orgs/octo-org/repos", Reply(body=body))
+        async with reader(service) as github:
+            with pytest.raises(NetworkError):
+                await github.repositories_of("octo-org")
