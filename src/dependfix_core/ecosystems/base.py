@@ -298,6 +298,8 @@ class ToolRelock:
     results: tuple[str, ...]
     """Files that it may change; a change of any other one is a failure."""
     calls: tuple[ToolCall, ...]
+    edited: tuple[str, ...] = ()
+    """Files of the scratch copy that hold the plan's edits and belong to the result as they are."""
     registries: Mapping[str, str] = field(default_factory=dict)
     """What the unit uses: `""` for the default, `@scope` or index name otherwise, as the project's files spell it."""
     settings: Mapping[str, str] = field(default_factory=dict)

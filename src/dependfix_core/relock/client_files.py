@@ -88,7 +88,11 @@ def _npm_files(
             {urlsplit(address.url).hostname or "" for address in chosen.values() if address.url.startswith("http:")}
         ),
     }
-    files = {".npmrc": npmrc, ".yarnrc.yml": json.dumps(yarnrc, indent=1).encode()}
+    files = {
+        ".npmrc": npmrc,
+        ".yarnrc": f'registry "{chosen[""].url}/"\n'.encode(),
+        ".yarnrc.yml": json.dumps(yarnrc, indent=1).encode(),
+    }
     env = {
         "npm_config_userconfig": f"{home}/.npmrc",
         "npm_config_globalconfig": f"{home}/.npmrc-global",

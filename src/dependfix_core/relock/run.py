@@ -107,7 +107,9 @@ class Relocker:
             return RelockFailure(
                 reason="tool-required", detail=f"{wanted.tool} also changed {', '.join(strangers[:5])}"[:300]
             )
-        changed = {path: content for path, content in after.items() if content != before.get(path)}
+        # Files that were laid differently for the tool's sake are no part of the result.
+        own = {*wanted.results, *wanted.edited}
+        changed = {path: content for path, content in after.items() if path in own and content != before.get(path)}
         return ChangeSet(
             changes=tuple(
                 FileChange(path=path, before=before.get(path), after=changed[path]) for path in sorted(changed)

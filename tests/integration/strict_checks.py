@@ -1,0 +1,105 @@
+"""The strictest check that each real package manager has for a lockfile, by project."""
+
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from tools.bring import command_of, tools_folder
+
+
+@dataclass(frozen=True)
+class Check:
+    """One run of a real tool that has to succeed, and a file that it must leave as it is."""
+
+    tool: str
+    arguments: tuple[str, ...]
+    unchanged: str = ""
+    may_drop: tuple[str, ...] = ()
+    """Lines that the tool drops from the untouched start as well."""
+    folder: str = "."
+
+
+_NPM = (
+    ("ci", "--ignore-scripts", "--dry-run"),
+    ("ls", "--all", "--package-lock-only"),
+)
+_NPM_RELOCK = ("install", "--package-lock-only", "--ignore-scripts", "--no-audit")
+_PNPM_FROZEN = ("install", "--frozen-lockfile", "--lockfile-only", "--ignore-scripts")
+_PNPM_RELOCK = ("install", "--lockfile-only", "--ignore-scripts", "--fix-lockfile")
+
+
+def npm(tool: str, *, relock: str = "package-lock.json") -> tuple[Check, ...]:
+    found = [Check(tool, arguments) for arguments in _NPM]
+    return (*found, Check(tool, _NPM_RELOCK, unchanged=relock)) if relock else tuple(found)
+
+
+def pnpm(tool: str, *may_drop: str) -> tuple[Check, ...]:
+    return (
+        Check(tool, _PNPM_FROZEN),
+        Check(tool, _PNPM_RELOCK, unchanged="pnpm-lock.yaml", may_drop=may_drop),
+    )
+
+
+CHECKS: dict[str, tuple[Check, ...]] = {
+    "npm-v1-legacy": (
+        Check("npm-6", _NPM_RELOCK, unchanged="package-lock.json"),
+        Check("npm-11", ("ci", "--ignore-scripts", "--dry-run")),
+    ),
+    "npm-v2-multi-line": npm("npm-11"),
+    "npm-v3-direct": npm("npm-11"),
+    "pnpm-v6-workspace": pnpm("pnpm-8", "    hasBin: true"),
+    "pnpm-v9-override": pnpm("pnpm-9"),
+    "yarn1-resolutions": (
+        Check("yarn-1", ("install", "--frozen-lockfile", "--ignore-scripts", "--non-interactive")),
+        Check("yarn-1", ("install", "--ignore-scripts", "--non-interactive"), unchanged="yarn.lock"),
+    ),
+    "yarn-berry-lines": (
+        Check("yarn-4", ("install", "--immutable", "--mode=skip-build", "--check-resolutions"), unchanged="yarn.lock"),
+    ),
+    "uv-project": (Check("uv", ("lock", "--check")),),
+    "poetry-groups": (Check("poetry", ("check", "--lock")),),
+    "pipenv": (Check("pipenv", ("verify",)),),
+}
+
+
+def run_check(check: Check, top: Path, home: Path) -> None:
+    """Fail with what the tool printed when it does not accept the project."""
+    command = command_of(check.tool, tools_folder())
+    assert command is not None, check.tool
+    home.mkdir(exist_ok=True)
+    (home / ".npmrc").touch()
+    before = (top / check.unchanged).read_bytes() if check.unchanged else b""
+    environment = {
+        **{name: value for name, value in os.environ.items() if name.upper() not in ("GITHUB_TOKEN", "CI")},
+        "HOME": str(home),
+        "npm_config_userconfig": str(home / ".npmrc"),
+        "npm_config_cache": str(home.parent / "npm-cache"),
+        "COREPACK_ENABLE_STRICT": "0",
+        "npm_config_manage_package_manager_versions": "false",
+        "YARN_ENABLE_TELEMETRY": "0",
+        "YARN_ENABLE_GLOBAL_CACHE": "0",
+        "YARN_CACHE_FOLDER": str(home.parent / "yarn-cache"),
+        "PIPENV_IGNORE_VIRTUALENVS": "1",
+        "WORKON_HOME": str(home / "venvs"),
+    }
+    run = subprocess.run(
+        [*command, *check.arguments],
+        cwd=top / check.folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        check=False,
+    )
+    said = f"{check.tool} {' '.join(check.arguments)}: {run.stdout[-3000:]}{run.stderr[-3000:]}"
+    assert run.returncode == 0, said
+    if check.unchanged:
+        after = (top / check.unchanged).read_bytes()
+        assert _without(after, check.may_drop) == _without(before, check.may_drop), (
+            f"{said}\nit changed {check.unchanged}"
+        )
+
+
+def _without(content: bytes, lines: tuple[str, ...]) -> list[str]:
+    return [line for line in content.decode().splitlines() if line not in lines]

@@ -1,0 +1,160 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from dependfix_core.ecosystems.base import ToolRelock, WriteRefusal
+from dependfix_core.ecosystems.npm.read import read_units
+from dependfix_core.ecosystems.npm.relock import relock
+from dependfix_core.metadata import NoMetadata
+from dependfix_core.model.plan import Edit, Move, Remediation
+from dependfix_core.trees import MemoryTree, drive
+
+pytestmark = pytest.mark.anyio
+
+PROJECTS = Path(__file__).parents[3] / "data" / "projects"
+
+
+def files_of(project: str, **more: bytes) -> dict[str, bytes]:
+    top = PROJECTS / project
+    found = {
+        path.relative_to(top).as_posix(): path.read_bytes()
+        for path in top.rglob("*")
+        if path.is_file() and path.name not in ("alerts.json", "expected.json")
+    }
+    return {**found, **more}
+
+
+def move(where: str, name: str, old: str, new: str) -> Move:
+    return Move(where=where, package_name=name, from_version=old, to_version=new, strategy="lock-in-range")
+
+
+async def wanted(
+    files: dict[str, bytes], lock: str, moves: list[Move], edits: list[Edit] | None = None
+) -> ToolRelock | WriteRefusal:
+    tree = MemoryTree(files)
+    (unit,) = await drive(read_units(await tree.listing(), [lock]), tree, NoMetadata())
+    remediation = Remediation(
+        unit=lock,
+        ecosystem="npm",
+        package_name="any",
+        strategy="lock-in-range",
+        moves=tuple(moves),
+        edits=tuple(edits or ()),
+        needs_tool=True,
+    )
+    return await drive(relock(unit, [remediation]), tree, NoMetadata())
+
+
+async def test_npm_forces_a_transitive_copy_for_one_run_and_raises_a_direct_one_in_place() -> None:
+    files = files_of("npm-v3-direct")
+    moves = [
+        move("node_modules/axios", "axios", "0.21.0", "0.21.2"),
+        move("node_modules/follow-redirects", "follow-redirects", "1.13.0", "1.14.8"),
+    ]
+
+    found = await wanted(files, "package-lock.json", moves)
+
+    assert isinstance(found, ToolRelock)
+    argv = (
+        "npm",
+        "install",
+        "--package-lock-only",
+        "--ignore-scripts",
+        "--no-audit",
+        "--no-fund",
+        "--lockfile-version=3",
+    )
+    assert [call.argv for call in found.calls] == [argv, argv]
+    temporary = json.loads(found.calls[0].files["package.json"])
+    assert temporary["overrides"] == {"follow-redirects@1.13.0": "1.14.8"}
+    assert temporary["dependencies"]["axios"] == "0.21.2"
+    assert found.calls[1].files == {"package.json": files["package.json"]}
+    assert (found.results, found.edited, found.settings) == (("package-lock.json",), (), {})
+
+
+async def test_a_lock_without_addresses_stays_without_them() -> None:
+    files = files_of("npm-v3-direct")
+    lock = json.loads(files["package-lock.json"])
+    for entry in lock["packages"].values():
+        entry.pop("resolved", None)
+    files["package-lock.json"] = json.dumps(lock).encode()
+
+    found = await wanted(files, "package-lock.json", [move("node_modules/axios", "axios", "0.21.0", "0.21.2")])
+
+    assert isinstance(found, ToolRelock)
+    assert found.settings == {"omit-lockfile-registry-resolved": "true"}
+
+
+async def test_pnpm_is_kept_from_the_projects_code_and_from_another_pnpm() -> None:
+    hook = b"module.exports = {hooks: {readPackage: (p) => p}}\n"
+    files = files_of("pnpm-v6-workspace", **{".pnpmfile.cjs": hook})
+
+    found = await wanted(files, "pnpm-lock.yaml", [move("form-data@4.0.0", "form-data", "4.0.0", "4.0.4")])
+
+    assert isinstance(found, ToolRelock)
+    assert ".pnpmfile.cjs" not in found.files
+    assert found.version == "8.15.9"
+    assert all("--ignore-pnpmfile" in call.argv and "--ignore-scripts" in call.argv for call in found.calls)
+    assert json.loads(found.calls[0].files["package.json"])["pnpm"]["overrides"] == {"form-data@4.0.0": "4.0.4"}
+    assert found.warnings == ("neutralised: .pnpmfile.cjs was not run",)
+    assert sorted(path for path in found.files if path.endswith("package.json")) == [
+        path for path in sorted(files) if path.endswith("package.json")
+    ]
+
+
+async def test_an_override_that_the_plan_adds_is_in_every_run_and_in_the_result() -> None:
+    files = files_of("pnpm-v9-override")
+    edit = Edit(
+        path="package.json", at="pnpm.overrides.form-data@<2.5.4", from_text=None, to_text="^2.5.4", kind="override"
+    )
+    forced = Move(
+        where="form-data@2.3.3", package_name="form-data", from_version="2.3.3", to_version="2.5.4", strategy="override"
+    )
+
+    found = await wanted(files, "pnpm-lock.yaml", [forced], [edit])
+
+    assert isinstance(found, ToolRelock)
+    assert len(found.calls) == 1
+    assert json.loads(found.files["package.json"])["pnpm"]["overrides"] == {
+        "uuid@<3.4.0": "3.4.0",
+        "form-data@<2.5.4": "^2.5.4",
+    }
+    assert found.edited == ("package.json",)
+
+
+async def test_yarn_sets_the_resolution_of_each_descriptor_without_the_projects_yarn() -> None:
+    files = files_of("yarn-berry-lines")
+    files[".yarnrc.yml"] = b"yarnPath: .yarn/releases/evil.cjs\nnodeLinker: node-modules\nnpmAuthToken: ${TOKEN}\n"
+
+    found = await wanted(files, "yarn.lock", [move("json5@npm:^1.0.1", "json5", "1.0.1", "1.0.2")])
+
+    assert isinstance(found, ToolRelock)
+    assert [call.argv for call in found.calls] == [
+        ("yarn", "set", "resolution", "json5@npm:^1.0.1", "npm:1.0.2"),
+        ("yarn", "install", "--mode=update-lockfile"),
+    ]
+    assert json.loads(found.files[".yarnrc.yml"]) == {"nodeLinker": "node-modules"}
+    assert found.edited == ()
+
+
+@pytest.mark.parametrize(
+    ("project", "lock", "moved", "more"),
+    [
+        (
+            "yarn-berry-lines",
+            "yarn.lock",
+            move("json5@npm:^1.0.1", "json5", "1.0.1", "1.0.2"),
+            {".yarnrc.yml": b"plugins:\n  - path: .yarn/plugins/p.cjs\n"},
+        ),
+        ("npm-v1-legacy", "package-lock.json", move("node_modules/lodash", "lodash", "4.17.11", "4.17.21"), {}),
+        ("yarn1-resolutions", "yarn.lock", move("qs@~6.5.2", "qs", "6.5.2", "6.5.3"), {}),
+    ],
+)
+async def test_a_tool_without_a_safe_way_is_refused(
+    project: str, lock: str, moved: Move, more: dict[str, bytes]
+) -> None:
+    found = await wanted(files_of(project, **more), lock, [moved])
+
+    assert isinstance(found, WriteRefusal)
+    assert found.reason == "tool-required"
