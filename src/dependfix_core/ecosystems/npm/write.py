@@ -2,7 +2,7 @@
 
 import posixpath
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from dependfix_core.ecosystems.base import WriteRefusal
 from dependfix_core.ecosystems.npm.json_spans import JsonSyntaxError, scan_json
@@ -10,6 +10,7 @@ from dependfix_core.ecosystems.npm.manifest_edits import EditError, edited_file
 from dependfix_core.ecosystems.npm.workspaces import MANIFEST
 from dependfix_core.ecosystems.npm.write_base import CannotWriteError, Releases, Wanted, combined
 from dependfix_core.ecosystems.npm.write_npm_lock import written_npm_lock
+from dependfix_core.ecosystems.npm.write_pnpm_lock import written_pnpm_lock
 from dependfix_core.model.files import Absence, ChangeSet, FileChange, FileContent
 from dependfix_core.model.lock import LockUnit
 from dependfix_core.model.plan import Remediation
@@ -69,16 +70,12 @@ def _refuse_unreadable(unit: LockUnit) -> None:
 
 
 def _written_lock(unit: LockUnit, wanted: Wanted, releases: Releases, texts: Mapping[str, bytes]) -> Step[bytes]:
-    content = texts[unit.unit]
-    writer = _LOCK_WRITERS.get(unit.format)
-    if writer is None:
-        raise CannotWriteError(f"a {unit.format} is written by {unit.tool}")
-    manifests = _manifests(unit, texts)
-    yield from ()
-    return writer(content, unit, wanted, releases, manifests)
-
-
-_LOCK_WRITERS: Final = {"npm-lock": written_npm_lock}
+    content, manifests = texts[unit.unit], _manifests(unit, texts)
+    if unit.format == "npm-lock":
+        return written_npm_lock(content, unit, wanted, releases, manifests)
+    if unit.format == "pnpm-lock":
+        return (yield from written_pnpm_lock(content, unit, wanted, releases, manifests))
+    raise CannotWriteError(f"a {unit.format} is written by {unit.tool}")
 
 
 def _manifests(unit: LockUnit, texts: Mapping[str, bytes]) -> dict[str, Mapping[str, Any]]:
