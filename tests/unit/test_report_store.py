@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from dependfix_core.report import store
+from dependfix_core.report.folders import ReportFolders
 from dependfix_core.report.history import INDEX_NAME, History
-from dependfix_core.report.store import ReportFolders, ReportNotWrittenError, find_by_run_id, write_report
+from dependfix_core.report.store import ReportNotWrittenError, find_by_run_id, write_report
 from fakes.reports import result
 
 DATA = Path(__file__).parent.parent / "data" / "dependfix-ts"

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Final, get_args
 
 from dependfix_core.model.alert import Alert, Severity, by_severity
@@ -44,6 +44,7 @@ from dependfix_core.report.wire import (
     RunSummary,
     WireCheckout,
     WireNextStep,
+    wire_time,
 )
 from dependfix_core.versions import Version, scheme_for
 
@@ -292,11 +293,6 @@ def build_result(
         next_steps=tuple(_view_step(step) for step in next_steps) or None,
         checkout=_view_checkout(single.checkout) if single and single.checkout else None,
     )
-
-
-def wire_time(time: datetime) -> str:
-    """ISO 8601 in UTC with milliseconds and `Z`, as the original writes it."""
-    return f"{time.astimezone(UTC):%Y-%m-%dT%H:%M:%S}.{time.microsecond // 1000:03d}Z"
 
 
 def _dispositions(run: RepositoryRun) -> tuple[AlertDisposition, ...]:

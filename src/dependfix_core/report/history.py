@@ -21,9 +21,9 @@ from pydantic import ValidationError
 
 from dependfix_core.errors import UnsupportedFormatError
 from dependfix_core.model.alert import parse_time
+from dependfix_core.report.folders import ReportFolders
 from dependfix_core.report.store import (
     MAX_REPORT_BYTES,
-    ReportFolders,
     StoredReport,
     prepare_folder,
     read_stored,

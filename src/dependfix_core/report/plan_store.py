@@ -8,7 +8,8 @@ from typing import Final
 from dependfix_core.errors import NotFoundError, PlanError
 from dependfix_core.model.plan import Plan
 from dependfix_core.pipeline.plan_json import dump_plan, load_plan
-from dependfix_core.report.store import ReportFolders, ReportNotWrittenError, prepare_folder, write_new
+from dependfix_core.report.folders import ReportFolders
+from dependfix_core.report.store import ReportNotWrittenError, prepare_folder, write_new
 
 FOLDER: Final = "plans"
 KEPT: Final = 50

@@ -12,22 +12,23 @@ import re
 import secrets
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from dependfix_core.errors import DependfixError, UnsupportedFormatError
 from dependfix_core.model.alert import parse_time
+from dependfix_core.process import redact
+from dependfix_core.report.folders import ReportFolders
 from dependfix_core.report.html import render_html
 from dependfix_core.report.markdown import render_markdown
 from dependfix_core.report.run_id import file_stem, is_run_id
 from dependfix_core.report.sarif import render_sarif
-from dependfix_core.report.wire import ReportFile, RunResult, read_report, render_json
+from dependfix_core.report.wire import ReportFile, RunResult, read_report, render_json, to_wire
 
 log = logging.getLogger(__name__)
 
-DEFAULT_FOLDER: Final = "dependfix-reports"
 FILE_PATTERN: Final = "dependfix-report-*.json"
 MAX_REPORT_BYTES: Final = 64 * 1024 * 1024
 """A larger file is not read as a report."""
@@ -52,30 +53,14 @@ class StoredReport:
     path: Path
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ReportFolders:
-    """Where reports are written: the first folder that takes them; they are looked for in all of them."""
-
-    candidates: tuple[Path, ...]
-
-    @classmethod
-    def choose(cls, report_dir: Path | None, current: Path, state_dir: Path | None) -> "ReportFolders":
-        """The configured folder, else `dependfix-reports` in the current one, else the user's state folder.
-
-        The root directory is where hosts start servers that belong nowhere: nothing is written there.
-        """
-        first = report_dir if report_dir is not None else current / DEFAULT_FOLDER
-        chosen = [] if report_dir is None and current == Path(current.anchor) else [current / first]
-        # A link in somebody else's checkout must not lead the writer elsewhere.
-        if report_dir is None and chosen and chosen[0].is_symlink():
-            chosen = []
-        if state_dir is not None:
-            chosen.append(state_dir / "reports")
-        return cls(candidates=tuple(chosen))
-
-
-def write_report(folders: ReportFolders, result: RunResult, parts: Mapping[str, RunResult] | None = None) -> RunResult:
-    """Write `result` in all forms; the same result comes back, naming its files and its resource.
+def write_report(
+    folders: ReportFolders,
+    result: RunResult,
+    parts: Mapping[str, RunResult] | None = None,
+    *,
+    secrets: Sequence[str] = (),
+) -> RunResult:
+    """Write `result` in all forms; the same result comes back, redacted, naming its files and its resource.
 
     `parts` are the results of single repositories of a run over several; they
     lie in a folder of the run's name.
@@ -83,11 +68,13 @@ def write_report(folders: ReportFolders, result: RunResult, parts: Mapping[str, 
     Raises:
         ReportNotWrittenError: No folder takes it; nothing of it was left behind.
     """
+    result = without_secrets(result, secrets)
+    clean_parts = {name: without_secrets(part, secrets) for name, part in (parts or {}).items()}
     reasons = []
     for folder in folders.candidates:
         try:
             prepare_folder(folder)
-            return _write_all(folder, result, parts or {})
+            return _write_all(folder, result, clean_parts)
         except OSError as error:
             log.warning("a report folder cannot be written", extra={"error_kind": type(error).__name__})
             reasons.append(f"{folder}: {error.strerror or type(error).__name__}")
@@ -95,6 +82,23 @@ def write_report(folders: ReportFolders, result: RunResult, parts: Mapping[str, 
         "the report could not be written: " + ("; ".join(reasons) or "there is no folder for it"),
         hint="Name a folder that can be written with --report-dir.",
     )
+
+
+def without_secrets(result: RunResult, secrets: Sequence[str] = ()) -> RunResult:
+    """`result` with credentials taken out of every text, whatever brought them there."""
+    text = render_json(result)
+    # One look at the whole is cheap, and nearly always enough.
+    if redact(text, *secrets) == text:
+        return result
+
+    def walk(node: Any) -> Any:
+        if isinstance(node, str):
+            return redact(node, *secrets)
+        if isinstance(node, dict):
+            return {key: walk(child) for key, child in node.items()}
+        return [walk(child) for child in node] if isinstance(node, list) else node
+
+    return RunResult.model_validate(walk(to_wire(result)))
 
 
 def prepare_folder(folder: Path) -> None:

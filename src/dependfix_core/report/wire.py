@@ -5,6 +5,7 @@ Texts that GitHub or a tool may extend are open strings.
 """
 
 import json
+from datetime import UTC, datetime
 from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
@@ -17,7 +18,12 @@ class Wire(BaseModel):
     """Base of all parts: frozen, camelCase outside, snake_case inside, unknown keys kept."""
 
     model_config = ConfigDict(
-        alias_generator=to_camel, populate_by_name=True, frozen=True, extra="allow", protected_namespaces=()
+        alias_generator=to_camel,
+        populate_by_name=True,
+        frozen=True,
+        extra="allow",
+        protected_namespaces=(),
+        defer_build=True,  # most are used long after the start, if at all
     )
 
 
@@ -271,6 +277,11 @@ class RunResult(Wire):
     def with_report(self, files: tuple[ReportFile, ...], uri: str) -> "RunResult":
         """The same result, naming its files and its resource."""
         return self.model_copy(update={"report_files": files, "report_uri": uri})
+
+
+def wire_time(time: datetime) -> str:
+    """ISO 8601 in UTC with milliseconds and `Z`, as the original writes it."""
+    return f"{time.astimezone(UTC):%Y-%m-%dT%H:%M:%S}.{time.microsecond // 1000:03d}Z"
 
 
 _NULL_IN_REPORTS: Final = "fixStrategy"

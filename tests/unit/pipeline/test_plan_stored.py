@@ -7,8 +7,8 @@ from dependfix_core.errors import NotFoundError, PlanError
 from dependfix_core.model.plan import Plan
 from dependfix_core.model.records import PackageRecord, ReleaseRecord
 from dependfix_core.pipeline.plan_json import dump_plan, load_plan
+from dependfix_core.report.folders import ReportFolders
 from dependfix_core.report.plan_store import KEPT, PlanStore
-from dependfix_core.report.store import ReportFolders
 from fakes.planning import ALL, JS_PROJECTS, PYTHON_PROJECTS, corpus_alerts, plan_project
 
 
