@@ -16,6 +16,14 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--update-definitions",
+        action="store_true",
+        help="write the tools' definitions to tests/protocol/definitions, to be reviewed",
+    )
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """A test that needs a tool skips with the reason where the tool is missing."""
     for marker in item.iter_markers("needs_tool"):

@@ -7,7 +7,7 @@ _DROPPED = ("$defs", "discriminator")
 
 
 def flatten(schema: dict[str, Any]) -> dict[str, Any]:
-    """`schema` with local references inlined, "X or null" reduced to X, and generated titles dropped.
+    """`schema` with local references inlined, "X or null" reduced to X, one-value enums, no generated titles.
 
     Keys of `properties` are names, not keywords; values of `default` and `enum` are left alone.
 
@@ -38,11 +38,42 @@ def flatten(schema: dict[str, Any]) -> dict[str, Any]:
                 out[key] = {name: keyword(child, path) for name, child in value.items()}
             else:
                 out[key] = value if key in _KEPT_AS_VALUES else keyword(value, path)
+        if "const" in out:  # one choice is still a choice, in the keyword that every client knows
+            out["enum"] = [out.pop("const")]
         return _without_null(out)
 
     flat = keyword(schema, ())
     assert isinstance(flat, dict)
     return flat
+
+
+def lean(schema: dict[str, Any], undescribed: frozenset[str] = frozenset()) -> dict[str, Any]:
+    """An output schema that says only what a client can check or a person needs.
+
+    Descriptions stay at the root and on its properties (but for those in
+    `undescribed`); defaults and `additionalProperties: true` say nothing.
+    """
+
+    def inner(node: Any) -> Any:
+        if isinstance(node, list):
+            return [inner(item) for item in node]
+        if not isinstance(node, dict):
+            return node
+        out: dict[str, Any] = {}
+        for key, value in node.items():
+            if key in ("description", "default") or (key == "additionalProperties" and value is True):
+                continue
+            is_map = key == "properties"
+            out[key] = {name: inner(child) for name, child in value.items()} if is_map else inner(value)
+        return out
+
+    found: dict[str, Any] = inner(schema)
+    if "description" in schema:
+        found["description"] = schema["description"]
+    for name, child in schema.get("properties", {}).items():
+        if "description" in child and name not in undescribed:
+            found["properties"][name]["description"] = child["description"]
+    return found
 
 
 def _without_null(node: dict[str, Any]) -> dict[str, Any]:

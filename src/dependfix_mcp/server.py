@@ -20,9 +20,10 @@ from dependfix_core import __version__
 from dependfix_mcp.services import Services
 from dependfix_mcp.settings import Settings, SettingsError
 from dependfix_mcp.tooling import ProductTool, Toolset, ToolSpec
-from dependfix_mcp.tools import sudocode, suspec
+from dependfix_mcp.tools import dependfix, sudocode, suspec
 
 TOOLSET_BUILDERS: Mapping[str, Callable[[Services], Toolset]] = {
+    "dependfix": dependfix.build,
     "suspec": suspec.build,
     "sudocode": sudocode.build,
 }

@@ -4,7 +4,6 @@ import argparse
 import os
 import re
 import shlex
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,29 +20,12 @@ from dependfix_core.connection import (
     is_unexpanded,
     normalise_api_url,
 )
+from dependfix_core.environment import REGISTRY_KEYS, ca_bundle_of, home_of, registry_variable, user_folder
 from dependfix_core.errors import ConfigurationError
 
 T = TypeVar("T")
 
 TOOLSETS: Final = ("dependfix", "suspec", "sudocode")
-ECOSYSTEMS: Final = (
-    "npm",
-    "pip",
-    "maven",
-    "go",
-    "go-sum",
-    "rubygems",
-    "composer",
-    "nuget",
-    "rust",
-    "erlang",
-    "pub",
-    "swift",
-    "actions",
-    "other",
-)
-"""Keys of `--registry`: GitHub's ecosystem names, and `go-sum` for Go's checksum database."""
-
 Relock = Literal["auto", "in-process", "tool"]
 YoungFixes = Literal["refuse", "exclude"]
 Group = Literal["repository", "unit", "package", "major"]
@@ -82,6 +64,8 @@ class Settings:
     state_dir: Path | None = None
     """The user's folder for what should outlive a run, when the machine has one."""
     home: Path | None = None
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+    """For the user's own configuration of registry clients, which may refer to variables."""
     toolsets: tuple[str, ...] = TOOLSETS
     tools: tuple[str, ...] = ()
     exclude_tools: tuple[str, ...] = ()
@@ -156,10 +140,6 @@ class Setting:
     repeatable: bool = False
 
 
-def _registry_variable(ecosystem: str) -> str:
-    return f"DEPENDFIX_REGISTRY_{ecosystem.upper().replace('-', '_')}"
-
-
 SETTINGS: Final[tuple[Setting, ...]] = (
     Setting(
         field="github_token",
@@ -195,9 +175,9 @@ SETTINGS: Final[tuple[Setting, ...]] = (
     Setting(
         field="registries",
         flag="--registry",
-        environment=tuple(_registry_variable(ecosystem) for ecosystem in ECOSYSTEMS),
+        environment=tuple(registry_variable(ecosystem) for ecosystem in REGISTRY_KEYS),
         default="the user's and the project's configuration",
-        about=f"registry of an ecosystem ({', '.join(ECOSYSTEMS)})",
+        about=f"registry of an ecosystem ({', '.join(REGISTRY_KEYS)})",
         metavar="ECOSYSTEM=URL",
         repeatable=True,
     ),
@@ -576,12 +556,13 @@ def read_settings(flags: Mapping[str, Any], environ: Mapping[str, str], faults: 
         app_installation_id=given.one("app_installation_id", _number, None),
         gh_auth=given.switch("gh_auth"),
         github_api_url="" if api_url == PUBLIC_API_URL else api_url,
-        ca_bundle=_ca_bundle(environ),
+        ca_bundle=ca_bundle_of(environ),
         registries=given.registries(),
         offline=given.switch("offline"),
-        cache_dir=given.one("cache_dir", given.path, _user_folder(environ, "cache")),
-        state_dir=_user_folder(environ, "state"),
-        home=_home(environ),
+        cache_dir=given.one("cache_dir", given.path, user_folder(environ, "cache")),
+        state_dir=user_folder(environ, "state"),
+        home=home_of(environ),
+        environment=dict(environ),
         toolsets=given.toolsets(),
         tools=given.many("tools", _name, separator=","),
         exclude_tools=given.many("exclude_tools", _name, separator=","),
@@ -730,7 +711,7 @@ class _Given:
         if "${" in text:
             raise ValueError("still holds a reference such as ${NAME}: the host did not expand it")
         if text == "~" or text.startswith(("~/", "~\\")):
-            home = _home(self._environ)
+            home = home_of(self._environ)
             if home is None:
                 raise ValueError("~ has no meaning without a home folder")
             return home / text[2:]
@@ -744,8 +725,8 @@ class _Given:
 
     def registries(self) -> dict[str, str]:
         found: dict[str, str] = {}
-        for ecosystem in ECOSYSTEMS:
-            variable = _registry_variable(ecosystem)
+        for ecosystem in REGISTRY_KEYS:
+            variable = registry_variable(ecosystem)
             value = self._environ.get(variable, "").strip()
             if value and is_unexpanded(value):
                 self.fault(variable, "still reads like a reference such as ${NAME}: the host did not expand it")
@@ -843,8 +824,8 @@ def _https(text: str) -> str:
 
 def _registry(text: str) -> tuple[str, str]:
     ecosystem, equals, address = text.partition("=")
-    if not equals or ecosystem not in ECOSYSTEMS:
-        raise ValueError(f"not ECOSYSTEM=URL with one of {', '.join(ECOSYSTEMS)}")
+    if not equals or ecosystem not in REGISTRY_KEYS:
+        raise ValueError(f"not ECOSYSTEM=URL with one of {', '.join(REGISTRY_KEYS)}")
     return ecosystem, _https(address)
 
 
@@ -861,37 +842,3 @@ def _command(text: str) -> str:
 def _project_dir(environ: Mapping[str, str]) -> Path | None:
     value = environ.get("CLAUDE_PROJECT_DIR", "").strip()
     return Path(value) if value and not is_unexpanded(value) and "\0" not in value else None
-
-
-def _ca_bundle(environ: Mapping[str, str]) -> Path | None:
-    # The names that OpenSSL, requests and curl know; the first one wins, as in httpx.
-    for name in ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):
-        value = environ.get(name, "").strip()
-        if value and not is_unexpanded(value) and "\0" not in value:
-            return Path(value)
-    return None
-
-
-def _home(environ: Mapping[str, str]) -> Path | None:
-    value = environ.get("USERPROFILE" if sys.platform == "win32" else "HOME", "")
-    return Path(value) if value and Path(value).is_absolute() else None
-
-
-def _user_folder(environ: Mapping[str, str], kind: Literal["cache", "state"]) -> Path | None:
-    """The folder for what is kept between runs, by the platform's rules; `None` for a user without a home.
-
-    A shared temporary folder is no replacement: others could have put something there before us.
-    """
-    explicit = environ.get("XDG_CACHE_HOME" if kind == "cache" else "XDG_STATE_HOME", "")
-    home = _home(environ)
-    if explicit and Path(explicit).is_absolute():
-        return Path(explicit) / "dependfix-mcp"
-    if sys.platform == "win32":
-        local = environ.get("LOCALAPPDATA", "")
-        if local:
-            return Path(local) / "dependfix-mcp" / kind
-    if home is None:
-        return None
-    if sys.platform == "darwin":
-        return home / "Library" / ("Caches" if kind == "cache" else "Application Support") / "dependfix-mcp"
-    return home / (".cache" if kind == "cache" else ".local/state") / "dependfix-mcp"

@@ -19,7 +19,7 @@ from pydantic import BaseModel, Field, ValidationError
 from dependfix_core.errors import ArgumentError, DependfixError, OutputTooLargeError, TimeLimitError
 from dependfix_core.process import clean_text, redact
 from dependfix_mcp.envelope import Envelope, failure
-from dependfix_mcp.schemas import flatten
+from dependfix_mcp.schemas import flatten, lean
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
@@ -31,6 +31,9 @@ MAX_RESULT_CHARS: Final = 60_000
 """A result never has more."""
 TARGET_RESULT_CHARS: Final = 24_000
 """Paged tools end their page here."""
+
+_ENVELOPE_FIELDS: Final = frozenset(info.alias or name for name, info in Envelope.model_fields.items())
+"""The same in every tool, and described in the documentation."""
 
 ToolFunction: TypeAlias = Callable[..., Awaitable[Envelope | CallToolResult]]
 Secrets: TypeAlias = Callable[[], Sequence[str]]
@@ -57,6 +60,8 @@ class ToolSpec:
     """Argument of an older version → the hint when somebody still sends it."""
     verbatim: frozenset[str] = frozenset()
     """Payload keys whose texts are the caller's own checked arguments: redacted, otherwise as they came."""
+    explain: "Callable[[ArgumentError], Awaitable[ArgumentError]] | None" = None
+    """Adds to the error for a wrong argument what only a look outside can tell."""
 
     @property
     def name(self) -> str:
@@ -89,6 +94,9 @@ class ProductTool(Tool):
     secrets: Secrets = Field(default=tuple, exclude=True)
     retired: Mapping[str, str] = Field(default_factory=dict, exclude=True)
     verbatim: frozenset[str] = Field(default=frozenset(), exclude=True)
+    explain: Callable[[ArgumentError], Awaitable[ArgumentError]] | None = Field(default=None, exclude=True)
+    examples: dict[str, Any] = Field(default_factory=dict, exclude=True)
+    """Argument → a right value; the wire's schema has no room for it."""
 
     @classmethod
     def build(cls, spec: ToolSpec, *, read_only: bool = False, secrets: Secrets = tuple) -> "ProductTool":
@@ -113,8 +121,10 @@ class ProductTool(Tool):
         tool.secrets = secrets
         tool.retired = spec.retired
         tool.verbatim = spec.verbatim
-        tool.parameters = {**flatten(tool.parameters), "additionalProperties": False}
-        tool.fn_metadata.output_schema = flatten(tool.fn_metadata.output_schema or {})
+        tool.explain = spec.explain
+        tool.parameters, tool.examples = _without_examples(flatten(tool.parameters))
+        tool.parameters["additionalProperties"] = False
+        tool.fn_metadata.output_schema = lean(flatten(tool.fn_metadata.output_schema or {}), _ENVELOPE_FIELDS)
         return tool
 
     async def run(self, arguments: dict[str, Any], context: Context[Any, Any], convert_result: bool = False) -> Any:  # noqa: ARG002, FBT001, FBT002  # the SDK's signature
@@ -126,9 +136,14 @@ class ProductTool(Tool):
         except MCPError:
             raise
         except DependfixError as error:
-            return self._failure(error)
+            return self._failure(await self._explained(error))
         except ToolError as error:  # UnexpectedToolError is one
-            return self._failure(self._translate(error))
+            return self._failure(await self._explained(self._translate(error)))
+
+    async def _explained(self, error: DependfixError) -> DependfixError:
+        if self.explain is None or not isinstance(error, ArgumentError):
+            return error
+        return await self.explain(error)
 
     def _refuse_unknown(self, arguments: dict[str, Any]) -> None:
         allowed = self.parameters.get("properties", {})
@@ -146,7 +161,7 @@ class ProductTool(Tool):
         if isinstance(cause, DependfixError):
             return cause
         if isinstance(cause, ValidationError):
-            return _argument_error(cause, self.parameters.get("properties", {}))
+            return _argument_error(cause, self.parameters.get("properties", {}), self.examples)
         if isinstance(cause, TimeoutError):
             return TimeLimitError(f"no result within {self.timeout_s:g} s")
         if isinstance(error, UnexpectedToolError):
@@ -210,17 +225,27 @@ def _limited(fn: ToolFunction, seconds: float) -> ToolFunction:
     return body
 
 
-def _argument_error(error: ValidationError, properties: dict[str, Any]) -> ArgumentError:
+def _without_examples(schema: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """`schema` without the keyword that not all clients accept, and the first example of each argument."""
+    properties: dict[str, Any] = schema.get("properties", {})
+    examples = {name: child["examples"][0] for name, child in properties.items() if child.get("examples")}
+    plain = {
+        name: {key: value for key, value in child.items() if key != "examples"} for name, child in properties.items()
+    }
+    return {**schema, "properties": plain}, examples
+
+
+def _argument_error(error: ValidationError, properties: dict[str, Any], examples: dict[str, Any]) -> ArgumentError:
     """The first broken rule by argument name, all of them in one line, no value echoed."""
     faults = error.errors(include_input=False, include_url=False, include_context=False)
     lines = [f"{'.'.join(map(str, fault['loc'])) or 'arguments'}: {fault['msg']}" for fault in faults]
     name = str(faults[0]["loc"][0]) if faults and faults[0]["loc"] else ""
     schema = properties.get(name, {})
     allowed = schema.get("enum") or schema.get("items", {}).get("enum")
-    example = schema.get("examples") or ([schema["default"]] if "default" in schema else [])
+    example = examples.get(name, schema.get("default"))
     hint = f"Allowed for {name}: {', '.join(map(str, allowed))}." if allowed else ""
-    if not hint and example:
-        hint = f"For example {name}={json.dumps(example[0])}."
+    if not hint and example is not None:
+        hint = f"For example {name}={json.dumps(example)}."
     return ArgumentError(clean_text("; ".join(lines), max_chars=800), hint=hint, details={"argument": name})
 
 
