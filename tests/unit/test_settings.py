@@ -213,5 +213,5 @@ def test_every_setting_has_a_field_and_one_row() -> None:
     names = [setting.field for setting in SETTINGS]
 
     assert len(names) == len(set(names))
-    by_convention = {"token_problem", "state_dir", "home", "project_dir", "ca_bundle"}
+    by_convention = {"token_problem", "state_dir", "home", "project_dir", "ca_bundle", "environment"}
     assert set(names) == set(Settings.__dataclass_fields__) - by_convention

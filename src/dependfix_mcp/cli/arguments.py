@@ -3,6 +3,7 @@
 import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final
 
 from dependfix_core import __version__
@@ -19,6 +20,9 @@ from dependfix_mcp.settings import (
 
 COMMANDS: Final[Mapping[str, str]] = {
     "serve": "answer an MCP client on stdin and stdout, or over HTTP (the default)",
+    "scan": "scan repositories, print what was found and write reports",
+    "report": "report the alerts of all repositories of an owner",
+    "doctor": "say which settings hold, and what is missing",
 }
 
 EPILOG: Final = (
@@ -43,6 +47,8 @@ class CommandLine:
     max_alerts: int | None = None
     dry_run: bool = False
     as_json: bool = False
+    recover: Path | None = None
+    """A checkout that an interrupted run left behind."""
     given: Mapping[str, Any] = field(default_factory=dict)
     """What the flags say, unread; `doctor` names where a value comes from."""
 
@@ -94,6 +100,7 @@ def parse_command_line(argv: Sequence[str], environ: Mapping[str, str]) -> Comma
         max_alerts=int(options["max_alerts"]) if options.get("max_alerts") else None,
         dry_run=bool(options.get("dry_run")),
         as_json=bool(options.get("as_json")),
+        recover=Path(options["recover"]) if options.get("recover") else None,
         given=options,
     )
 
@@ -133,6 +140,8 @@ def _parser(command: str) -> argparse.ArgumentParser:
     parser.add_argument("--version", action="store_true", help="show the version and end")
     if command in ("scan", "report"):
         _add_scan_options(parser, command)
+    if command == "doctor":
+        parser.add_argument("--recover", metavar="FOLDER", help="bring a checkout back that was left half changed")
     add_setting_flags(parser)
     return parser
 

@@ -1,0 +1,211 @@
+"""`dependfix-mcp doctor`: which settings hold and why, what is there, what is missing. Asks no network."""
+
+import sys
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+import anyio
+
+import dependfix_core
+from dependfix_core import __version__
+from dependfix_core.connection import PUBLIC_API_URL, TOKEN_VARIABLES, find_alerts_token, find_token, web_host
+from dependfix_core.errors import DependfixError
+from dependfix_core.process import Command, clean_text, redact
+from dependfix_core.process.runner import find_executable
+from dependfix_mcp.cli.arguments import CommandLine
+from dependfix_mcp.client import current_folder, make_client, report_folders
+from dependfix_mcp.serve import configure_logging
+from dependfix_mcp.services import Services
+from dependfix_mcp.settings import SETTINGS, Settings, load_settings
+
+PROGRAMS: Final[tuple[tuple[str, str], ...]] = (
+    ("git", "reads and writes checkouts"),
+    ("gh", "gives a token with --gh-auth"),
+    ("node", "runs executables that are scripts"),
+    ("npm", "writes package-lock.json where this program does not"),
+    ("pnpm", "writes pnpm-lock.yaml where this program does not"),
+    ("yarn", "writes yarn.lock where this program does not"),
+    ("bun", "writes bun.lock where this program does not"),
+    ("uv", "writes uv.lock where this program does not"),
+    ("poetry", "writes poetry.lock where this program does not"),
+    ("pipenv", "writes Pipfile.lock where this program does not"),
+    ("pdm", "writes pdm.lock where this program does not"),
+    ("pip-compile", "writes compiled requirements where this program does not"),
+)
+_ECOSYSTEMS: Final = ("npm", "pip", "maven", "go", "rubygems", "composer", "nuget", "rust", "erlang", "pub")
+_SECRET_FIELDS: Final = frozenset({"github_token", "alerts_token", "app_private_key", "http_token", "ai_api_key"})
+EXIT_PROBLEM: Final = 3
+
+
+def run(line: CommandLine) -> int:
+    """Print what is found; 3 when something keeps the server from working as it is set."""
+    services = Services(settings=line.settings)
+    configure_logging(services.secrets)
+    if line.recover is not None:
+        return anyio.run(_recover, line.recover, services)
+    problems: list[str] = []
+    for heading, rows in anyio.run(_sections, line, services, problems):
+        _say(f"\n{heading}")
+        for row in rows:
+            _say(f"  {row}")
+    if problems:
+        _say("\nProblems")
+        for problem in problems:
+            _say(f"  {problem}")
+    return EXIT_PROBLEM if problems else 0
+
+
+async def _recover(folder: Path, services: Services) -> int:
+    """Bring an interrupted checkout back to its old state."""
+    from dependfix_core.workspace.git import probe_checkout  # noqa: PLC0415  # only for this
+    from dependfix_core.workspace.transaction import is_interrupted, recover  # noqa: PLC0415  # only for this
+
+    checkout = await probe_checkout(services.runner, folder)
+    if checkout is None:
+        _say(f"{folder} is not in a git checkout.")
+        return EXIT_PROBLEM
+    if not is_interrupted(checkout.git_dir):
+        _say(f"{checkout.top} is as it should be: nothing was interrupted.")
+        return 0
+    paths = recover(checkout.top, checkout.git_dir)
+    _say(f"{checkout.top} is back in its state from before the interrupted change.")
+    for path in paths:
+        _say(f"  {path}")
+    return 0
+
+
+async def _sections(line: CommandLine, services: Services, problems: list[str]) -> list[tuple[str, list[str]]]:
+    settings = services.settings
+    return [
+        (f"dependfix-mcp {__version__}, Python {sys.version.split()[0]}", list(_installation(problems))),
+        ("GitHub", list(_github(settings))),
+        ("Settings that are not the default", list(_settings(line)) or ["none"]),
+        ("Folders", list(_folders(settings))),
+        ("Registries", list(_registries(services))),
+        ("Programs", await _programs(services)),
+        ("Toolsets", await _toolsets(services, problems)),
+    ]
+
+
+def _installation(problems: list[str]) -> Iterator[str]:
+    home = Path(dependfix_core.__file__).resolve().parent
+    yield f"installed in {home.parent}"
+    for name in ("adapters.suspec", "adapters.sudocode"):
+        found = _origin(name)
+        if found is None or home.parent not in found.parents:
+            problems.append(
+                f"another package called 'adapters' is in the way of {name}"
+                f"{f' ({found})' if found else ''}: remove it, or install dependfix-mcp in an environment of its own"
+            )
+
+
+def _origin(name: str) -> Path | None:
+    try:
+        spec = find_spec(name)
+    except (ImportError, ValueError):
+        return None
+    return Path(spec.origin).resolve() if spec is not None and spec.origin else None
+
+
+def _github(settings: Settings) -> Iterator[str]:
+    from dependfix_core.github.token import token_kind  # noqa: PLC0415  # only for this
+
+    yield f"API {settings.github_api_url or PUBLIC_API_URL} ({web_host(settings.github_api_url)})"
+    if settings.gh_auth:
+        yield "token: asked from gh"
+    else:
+        found = find_token(settings.environment, settings.github_api_url)
+        if found.value:
+            yield f"token: {token_kind(found.value).value}, from {found.name}"
+        else:
+            yield f"token: none; set {TOKEN_VARIABLES[1]}"
+        if found.problem:
+            yield f"token: {found.problem}"
+    alerts = find_alerts_token(settings.environment)
+    if alerts.value:
+        yield f"token for alerts: {token_kind(alerts.value).value}, from {alerts.name}"
+    if settings.ca_bundle is not None:
+        yield f"certificates: {settings.ca_bundle}"
+
+
+def _settings(line: CommandLine) -> Iterator[str]:
+    default = load_settings([], {})
+    for setting in SETTINGS:
+        value = getattr(line.settings, setting.field)
+        if value == getattr(default, setting.field) or setting.field == "cache_dir":
+            continue
+        source = setting.flag if line.given.get(setting.field) is not None else _variable(line, setting.environment)
+        shown = "set" if setting.field in _SECRET_FIELDS else redact(str(value))
+        yield f"{setting.field}: {clean_text(shown, max_chars=200, one_line=True)} (from {source})"
+
+
+def _variable(line: CommandLine, names: tuple[str, ...]) -> str:
+    return next((name for name in names if line.settings.environment.get(name, "").strip()), "the command line")
+
+
+def _folders(settings: Settings) -> Iterator[str]:
+    yield f"checkout, unless a call names one: {current_folder(settings) or 'none'}"
+    yield f"allowed folders: {', '.join(map(str, settings.roots)) or 'any checkout of the asked repository'}"
+    candidates = report_folders(settings).candidates
+    yield f"reports: {candidates[0] if candidates else 'nowhere: name a folder with --report-dir'}"
+    for folder in candidates[1:]:
+        yield f"reports, if that cannot be written: {folder}"
+    yield f"cache: {settings.cache_dir or 'in memory only'}"
+
+
+def _registries(services: Services) -> Iterator[str]:
+    addresses = make_client(services).registry_addresses()
+    for ecosystem in _ECOSYSTEMS:
+        found = addresses.describe(ecosystem)
+        yield f"{ecosystem}: {redact(found[0])} ({found[1]})" if found else f"{ecosystem}: none; set --registry"
+
+
+async def _programs(services: Services) -> list[str]:
+    rows: dict[str, str] = {}
+    path = services.settings.environment.get("PATH", "")
+
+    async def ask(name: str, about: str) -> None:
+        found = find_executable(name, path)
+        if found is None:
+            rows[name] = f"{name}: not found; {about}"
+            return
+        version = ""
+        try:
+            command = Command(argv=(found, "--version"), cwd=Path(found).parent, timeout_s=10)
+            result = await services.runner.run(command)
+            version = result.stdout.decode("utf-8", "replace").strip().split("\n")[0] if result.exit_code == 0 else ""
+        except DependfixError as error:
+            version = error.message
+        rows[name] = f"{name}: {found} {clean_text(version, max_chars=60, one_line=True)}".rstrip()
+
+    async with anyio.create_task_group() as group:
+        for name, about in PROGRAMS:
+            group.start_soon(ask, name, about)
+    return [rows[name] for name, _ in PROGRAMS]
+
+
+async def _toolsets(services: Services, problems: list[str]) -> list[str]:
+    from dependfix_mcp.server import TOOLSET_BUILDERS  # noqa: PLC0415  # loads the MCP SDK
+
+    rows = []
+    for name, build in TOOLSET_BUILDERS.items():
+        if name not in services.settings.toolsets:
+            rows.append(f"{name}: not served")
+            continue
+        toolset = build(services)
+        state = f"{len(toolset.tools)} tools"
+        if toolset.start is not None:
+            try:
+                await toolset.start()
+            except DependfixError as error:
+                state = f"{state}, but {error.message}. {error.hint}".strip()
+                if services.settings.toolsets == (name,):
+                    problems.append(f"{name}: {error.message}")
+        rows.append(f"{name}: {state}")
+    return rows
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
