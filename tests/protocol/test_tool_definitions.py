@@ -104,7 +104,7 @@ async def test_inputs_follow_the_rules_that_all_clients_accept(tools: list[dict[
                 assert "type" in schema["items"]
             if "enum" in schema:
                 assert len(set(schema["enum"])) == len(schema["enum"])
-                assert all(isinstance(value, str) for value in schema["enum"])
+                assert all(isinstance(value, str) and value for value in schema["enum"])
             if "default" in schema:
                 jsonschema.validate(schema["default"], schema)
             if "pattern" in schema:

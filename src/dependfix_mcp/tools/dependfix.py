@@ -68,8 +68,8 @@ _NAMED_REPOSITORIES: Final = 10
 SeverityName = Literal["critical", "high", "medium", "low", "all"]
 StateName = Literal["open", "fixed", "dismissed", "auto_dismissed", "all"]
 SortName = Literal["severity", "epss", "created", "updated"]
-ScopeName = Literal["", "runtime", "development"]
-Section = Literal["", "alerts", "actions", "outcomes", "remediations", "errors", "repositories", "diff"]
+ScopeName = Literal["all", "runtime", "development"]
+Section = Literal["all", "alerts", "actions", "outcomes", "remediations", "errors", "repositories", "diff"]
 
 Repo = Annotated[str, Field(description="Repository, owner/name or its address", examples=["octo-org/octo-repo"])]
 Severities = Annotated[SeverityName, Field(description="This level and above; all keeps unknown ones too")]
@@ -145,7 +145,7 @@ class DependfixTools:
         ecosystem: Annotated[str, Field(max_length=200, description="npm, pip, maven, … or several with commas")] = "",
         package: Annotated[str, Field(max_length=500, description="Package name, or several with commas")] = "",
         manifest: Annotated[str, Field(max_length=1000, description="Path of the manifest or lockfile")] = "",
-        scope: Annotated[ScopeName, Field(description="runtime or development; empty for both")] = "",
+        scope: Annotated[ScopeName, Field(description="Where the package is used")] = "all",
         since: Annotated[
             str, Field(max_length=40, description="ISO date or time: created since (updated, when sorted by it)")
         ] = "",
@@ -168,7 +168,7 @@ class DependfixTools:
             ecosystem=ecosystem or None,
             package=package or None,
             manifest=manifest or None,
-            scope=scope or None,
+            scope=None if scope == "all" else scope,
             since=since or None,
             sort=sort,
         )
@@ -327,7 +327,7 @@ class DependfixTools:
         runId: Annotated[
             str, Field(max_length=100, description="A certain run; empty for the newest")
         ] = "",  # the wire's name
-        section: Annotated[Section, Field(description="Only this list of the report, in pages")] = "",
+        section: Annotated[Section, Field(description="Only this list of the report, in pages")] = "all",
         cursor: Cursor = "",
     ) -> ReportResult:
         """Read the newest scan report, or that of a certain run, also while it is running.
@@ -337,7 +337,7 @@ class DependfixTools:
         """
         digest = digest_of("get_last_report", repo, runId, section)
         position = read_cursor(cursor, digest, str, int)
-        if position is not None and not section:
+        if position is not None and section == "all":
             raise ArgumentError(
                 "cursor: it needs the section it was given for",
                 hint="For example section='alerts'.",
@@ -362,7 +362,7 @@ class DependfixTools:
             result, file = found.result, str(found.path)
         wire = self._leaving(to_wire(result))
         following = None
-        if section:
+        if section != "all":
             wire, following = _section(wire, section, position[1] if position else 0, digest)
         else:
             wire = shed(wire, limit=_ROOM)

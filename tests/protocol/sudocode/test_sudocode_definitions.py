@@ -138,13 +138,13 @@ async def test_schemas_are_small_and_in_the_words_that_every_client_knows() -> N
         assert isinstance(node["type"], str)
         assert "" not in node.get("enum", [])
         for part in node.get("properties", {}).values():
-            assert part.get("description")
             walk(part)
         if "items" in node:
             walk(node["items"])
 
     for tool in tools:
         walk(tool.input_schema)
+        assert all(part["description"] for part in tool.input_schema["properties"].values())
         walk(tool.output_schema or {})
         assert len(tool.description or "") < 600
 
