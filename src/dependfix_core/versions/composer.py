@@ -14,7 +14,7 @@ from typing import Final
 from dependfix_core.versions.base import Key, KeyedScheme, Line, Version, line_of
 
 _MODIFIER: Final = (
-    r"[._-]?(?:(?P<stability>stable|beta|b|RC|alpha|a|patch|pl|p)(?P<counter>(?:[.-]?[0-9]+)*)?)?(?P<dev>[.-]?dev)?"
+    r"[._-]?(?:(?P<stability>stable|beta|b|RC|alpha|a|patch|pl|p)(?P<counter>(?:[.-]?[0-9]++)*+)?)?(?P<dev>[.-]?dev)?"
 )
 _CLASSIC: Final = re.compile(rf"v?([0-9]{{1,5}})(\.[0-9]+)?(\.[0-9]+)?(\.[0-9]+)?{_MODIFIER}", re.IGNORECASE)
 _DATED: Final = re.compile(

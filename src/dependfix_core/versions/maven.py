@@ -191,10 +191,10 @@ def _dialects(text: str) -> tuple[list[_Item], ...]:
 _END: Final = (2,)
 
 
-def _tokens(items: Sequence[_Item]) -> Key:
-    """Tokens in whose order tuples sort as the items do."""
+def _tokens(items: Sequence[_Item]) -> tuple[Key, int]:
+    """Tokens in whose order tuples sort as the items do, and the sign of the items against none."""
     tokens: list[tuple[Any, ...]] = []
-    zeros = 0
+    zeros = sign = 0
     for item in items:
         if isinstance(item, _Word):
             side = _against_none(item, 1)
@@ -203,8 +203,7 @@ def _tokens(items: Sequence[_Item]) -> Key:
                 tokens.append((0 if side < 0 else 3, item.rank, item.text, number))
                 zeros = 0
         elif isinstance(item, list):
-            side = _against_none(item, 1)
-            inner = _tokens(item)
+            inner, side = _tokens(item)
             if side < 0:
                 tokens.append((1, *inner))
             elif zeros:
@@ -212,12 +211,15 @@ def _tokens(items: Sequence[_Item]) -> Key:
             elif side or len(inner) > 1:
                 tokens.append((4, *inner))
             zeros = 0
-        elif item:
-            tokens.append((6, -zeros, item))
-            zeros = 0
         else:
-            zeros += 1
-    return (*tokens, _END)
+            side = int(bool(item))
+            if item:
+                tokens.append((6, -zeros, item))
+                zeros = 0
+            else:
+                zeros += 1
+        sign = sign or side
+    return (*tokens, _END), sign
 
 
 def maven_key(text: str) -> Key | None:
@@ -225,7 +227,7 @@ def maven_key(text: str) -> Key | None:
     text = text.strip()
     if _VERSION.fullmatch(text) is None or text.lower() in _META:
         return None
-    return _tokens(_dialects(text)[0])
+    return _tokens(_dialects(text)[0])[0]
 
 
 _PRERELEASE_WORDS: Final = frozenset(

@@ -54,12 +54,14 @@ def judge_marker(
     """
     if not marker or not marker.strip():
         return Answer.YES
+    if len(marker) > _MAX_MARKER_CHARS:
+        return Answer.UNKNOWN
     try:
         parsed = Marker(marker)
         # `packaging` writes the variables' present names for the old ones (`os.name`).
         environments = _environments(str(parsed), requires_python)
         verdicts = {_holds(parsed, environment, extras) for environment in environments}
-    except (InvalidMarker, UndefinedComparison, UndefinedEnvironmentName, ValueError):
+    except (InvalidMarker, UndefinedComparison, UndefinedEnvironmentName, ValueError, RecursionError):
         return Answer.UNKNOWN
     if len(verdicts) == 1:
         return Answer.of(verdicts.pop())
@@ -160,6 +162,7 @@ _DEFAULTS: Final = {
     "implementation_name": "",
 }
 _OTHER: Final = "something else"
+_MAX_MARKER_CHARS: Final = 2000
 _MAX_ENVIRONMENTS: Final = 4000
 _LAST_PYTHON_2: Final = (2, 7)
 _MINORS_AHEAD: Final = 30

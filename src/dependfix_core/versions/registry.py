@@ -1,5 +1,6 @@
 """Which ecosystem orders its versions how, and when two package names are the same."""
 
+import copyreg
 import re
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -37,6 +38,15 @@ ECOSYSTEMS: Final = tuple(_SCHEMES)
 def scheme_for(ecosystem: str) -> VersionScheme | None:
     """The scheme of one of GitHub's ecosystems, in any case of letters; None for `other` and unknown ones."""
     return _SCHEMES.get(ecosystem.lower())
+
+
+def _scheme_named(name: str) -> VersionScheme:
+    return _SCHEMES[name]
+
+
+# A scheme goes through pickle as its name, so that it stays the one there is and its cache stays at home.
+for _scheme in _SCHEMES.values():
+    copyreg.pickle(type(_scheme), lambda scheme: (_scheme_named, (scheme.name,)))
 
 
 def normalise_name(ecosystem: str, name: str) -> str:

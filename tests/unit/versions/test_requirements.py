@@ -1,5 +1,7 @@
 """What requirements admit, where no tool's record says it; and what is no requirement."""
 
+import pickle
+
 import pytest
 
 from dependfix_core.versions import (
@@ -258,3 +260,31 @@ def test_unreadable_or_incomparable_version_is_unknown() -> None:
     assert parsed("npm", "^1").admits("1.2.3.4") is Answer.UNKNOWN
     assert parsed("composer", "^1.0").admits("dev-main") is Answer.UNKNOWN
     assert parsed("composer", "dev-main").admits("dev-main") is Answer.YES
+
+
+@pytest.mark.parametrize(("grammar", "text"), [("npm", "^1 || 2.x"), ("maven", "[1.0,2.0)"), ("pip", "~=1.4,!=1.5")])
+def test_requirements_pickle(grammar: str, text: str) -> None:
+    requirement = parsed(grammar, text)
+    again = pickle.loads(pickle.dumps(requirement))  # noqa: S301 - our own bytes
+
+    assert again == requirement
+    assert again.allowed.scheme is requirement.allowed.scheme
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize(
+    ("grammar", "text"),
+    [
+        ("composer", "1.0-beta" + "1" * 3000),
+        ("composer", "1.0-beta" + "1-1" * 80 + "!"),
+        ("composer", "1.0" + " " * 3900 + ",as"),
+        ("npm", "1 - " + " " * 3900 + "x"),
+        ("npm", "1.0 " + "|" * 3900),
+        ("nuget", "[1," + " " * 3900),
+        ("poetry", "1.0 " + "||" * 1900 + ","),
+        ("rubygems", "1." + "a-" * 1900 + "!"),
+    ],
+)
+def test_hostile_texts_are_answered_soon(grammar: str, text: str) -> None:
+    """A pattern that tries all ways to split these would run for years."""
+    assert isinstance(parse_requirement(grammar, text), Unparsable | Requirement)

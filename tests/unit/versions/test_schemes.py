@@ -274,3 +274,14 @@ def test_versions_pickle() -> None:
     again = pickle.loads(pickle.dumps(version))  # noqa: S301 - our own bytes
 
     assert (again, again.text) == (version, "1.0.RELEASE")
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("ecosystem", ECOSYSTEMS)
+@pytest.mark.parametrize("piece", ["1", "1.", "-", "-1", "1-1", "a1", ".a", "1-beta"])
+def test_hostile_versions_are_answered_soon(ecosystem: str, piece: str) -> None:
+    scheme = scheme_for(ecosystem)
+    assert scheme is not None
+    text = ("1.0-beta" + piece * 250)[:255] + "!"
+
+    assert isinstance(scheme.try_parse(text), Unparsable | Version)

@@ -1,5 +1,6 @@
 """Reads requirements: one module for each grammar, all into `Requirement`."""
 
+import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Final
@@ -18,6 +19,9 @@ from dependfix_core.versions.grammars.pub import parse_pub
 from dependfix_core.versions.grammars.rubygems import parse_rubygems
 from dependfix_core.versions.registry import scheme_for
 from dependfix_core.versions.requirement import Requirement
+
+# Long runs of spaces mean nothing and would make some of the patterns slow.
+_MUCH_SPACE: Final = re.compile(r"\s{40}")
 
 _GRAMMARS: Final[Mapping[str, tuple[str, Callable[[str, VersionScheme], Requirement | Unparsable]]]] = {
     "npm": ("npm", parse_npm),
@@ -54,6 +58,6 @@ def parse_requirement(grammar: str, text: str) -> Requirement | Unparsable:
     scheme = scheme_for(known[0]) if known else None
     if known is None or scheme is None:
         return Unparsable(text=text, scheme=grammar, reason="no requirement grammar of this name")
-    if len(text) > MAX_REQUIREMENT_CHARS:
+    if len(text) > MAX_REQUIREMENT_CHARS or _MUCH_SPACE.search(text):
         return Unparsable(text=text[:MAX_REQUIREMENT_CHARS], scheme=grammar, reason="too long")
     return known[1](text, scheme)

@@ -19,9 +19,7 @@ from dependfix_core.versions.requirement import Comparator, Requirement, Span
 
 _OR: Final = re.compile(r"\s*\|\|?\s*")
 _AND: Final = re.compile(r"(?<!as)(?<![=>< ,^~!]) *(?<!-)[, ](?!-) *(?!,|as|$)")
-_STABILITY: Final = (
-    r"(?:[._-]?(?:(?:stable|beta|b|RC|alpha|a|patch|pl|p)(?:[.-]?[0-9]+)*)?(?:[.-]?dev)?|\.[xX*][.-]?dev)(?:\+[^\s]+)?"
-)
+_STABILITY: Final = r"(?:[._-]?(?:(?:stable|beta|b|RC|alpha|a|patch|pl|p)(?:[.-]?[0-9]++)*+)?(?:[.-]?dev)?|\.[xX*][.-]?dev)(?:\+[^\s]+)?"
 _VERSION: Final = rf"[0-9]+(?:\.[0-9]+){{0,3}}{_STABILITY}"
 _NUMBERS: Final = re.compile(r"[0-9]+(?:\.[0-9]+)*")
 _COMPATIBLE: Final = re.compile(rf"(?P<operator>[~^])v?(?P<version>{_VERSION})", re.IGNORECASE)
