@@ -433,8 +433,13 @@ class _Reading:
         lock_settings: Mapping[str, Any] = {}
         mirrored = None
         lock = self.lock
-        if isinstance(lock, YarnBerryLock | YarnClassicLock) and root is not None:
-            lock = self.lock = lock.with_resolutions({item.selector: item.value for item in root.resolutions})
+        if root is not None and not isinstance(lock, Problem):
+            resolutions = {item.selector: item.value for item in root.resolutions}
+            if isinstance(lock, YarnBerryLock):
+                lock = self.lock = lock.with_resolutions(resolutions)
+            elif isinstance(lock, YarnClassicLock):
+                direct = {item.name for manifest in manifests.values() for item in manifest.constraints}
+                lock = self.lock = lock.with_resolutions(resolutions, direct)
         constraints: list[Constraint] = []
         for path, manifest in manifests.items():
             folder = self._relative_folder(path)

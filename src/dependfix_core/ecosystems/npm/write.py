@@ -11,6 +11,7 @@ from dependfix_core.ecosystems.npm.workspaces import MANIFEST
 from dependfix_core.ecosystems.npm.write_base import CannotWriteError, Releases, Wanted, combined
 from dependfix_core.ecosystems.npm.write_npm_lock import written_npm_lock
 from dependfix_core.ecosystems.npm.write_pnpm_lock import written_pnpm_lock
+from dependfix_core.ecosystems.npm.write_yarn_classic import written_yarn_classic
 from dependfix_core.model.files import Absence, ChangeSet, FileChange, FileContent
 from dependfix_core.model.lock import LockUnit
 from dependfix_core.model.plan import Remediation
@@ -47,8 +48,8 @@ def _written(unit: LockUnit, wanted: Wanted) -> Step[ChangeSet]:
     if unit.format != "manifest":
         releases = Releases(unit)
         yield from releases.fetch(wanted.releases)
-        texts = {path: file.content for path, file in before.items()} | after
-        after[unit.unit] = yield from _written_lock(unit, wanted, releases, texts)
+        texts = {path: file.content for path, file in before.items()}
+        after[unit.unit] = yield from _written_lock(unit, wanted, releases, texts, texts | after)
     return ChangeSet(
         changes=tuple(
             FileChange(
@@ -69,12 +70,16 @@ def _refuse_unreadable(unit: LockUnit) -> None:
             raise CannotWriteError(f"{problem.path} {problem.position}: {problem.message}")
 
 
-def _written_lock(unit: LockUnit, wanted: Wanted, releases: Releases, texts: Mapping[str, bytes]) -> Step[bytes]:
-    content, manifests = texts[unit.unit], _manifests(unit, texts)
+def _written_lock(
+    unit: LockUnit, wanted: Wanted, releases: Releases, before: Mapping[str, bytes], after: Mapping[str, bytes]
+) -> Step[bytes]:
+    content, manifests = before[unit.unit], _manifests(unit, after)
     if unit.format == "npm-lock":
         return written_npm_lock(content, unit, wanted, releases, manifests)
     if unit.format == "pnpm-lock":
         return (yield from written_pnpm_lock(content, unit, wanted, releases, manifests))
+    if unit.format == "yarn-classic":
+        return written_yarn_classic(content, unit, wanted, releases, manifests, _manifests(unit, before))
     raise CannotWriteError(f"a {unit.format} is written by {unit.tool}")
 
 

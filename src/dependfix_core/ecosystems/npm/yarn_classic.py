@@ -55,6 +55,34 @@ class Block:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Resolution:
+    """One entry of the root's `resolutions`.
+
+    yarn 1 matches its key against the path from the root: `a/b` is the `b` of
+    the root's own `a`; only `**/` reaches deeper.
+    """
+
+    selector: Selector
+    value: str
+    is_effective: bool
+    """Whether its path can be met at all."""
+
+    @classmethod
+    def of(cls, key: str, value: str, direct: frozenset[str]) -> "Resolution":
+        """As written; `direct` are the names that manifests ask for."""
+        selector = yarn_selector(key)
+        parents = selector.parents
+        effective = not parents or "**" in key or (len(parents) == 1 and parents[0] in direct)
+        return cls(selector=selector, value=value, is_effective=effective)
+
+    def covers(self, parent: str, name: str) -> bool:
+        """Whether it decides what `name` means when `parent` asks for it."""
+        if not self.is_effective or self.selector.package != name:
+            return False
+        return not self.selector.parents or self.selector.parents[-1] == parent
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class YarnClassicLock:
     """A lockfile that could be read."""
 
@@ -66,25 +94,25 @@ class YarnClassicLock:
     member_folders: tuple[str, ...] = ()
     declared: None = None
     overrides: None = None
-    resolutions: tuple[tuple[Selector, str], ...] = ()
+    resolutions: tuple["Resolution", ...] = ()
     """The root's, once they are known."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     format: str = FORMAT
     format_version: str = "1"
 
-    def with_resolutions(self, resolutions: Mapping[str, str]) -> "YarnClassicLock":
-        """The same lock, read with the root's `resolutions` in mind."""
-        return replace(self, resolutions=tuple((yarn_selector(key), value) for key, value in resolutions.items()))
+    def with_resolutions(self, resolutions: Mapping[str, str], direct: Iterable[str]) -> "YarnClassicLock":
+        """The same lock, read with the root's `resolutions` in mind; `direct` are the names that manifests ask for."""
+        names = frozenset(direct)
+        return replace(self, resolutions=tuple(Resolution.of(key, value, names) for key, value in resolutions.items()))
 
     def resolve(self, parent: str, name: str, text: str) -> str | None:
-        """The copy that `text` under `name` leads to when `parent` (a package name) asks for it.
+        """The copy that `text` under `name` leads to when `parent` (a package name, empty for a manifest) asks for it.
 
-        A resolution's own text stands in a header too. One that names parents
-        counts for the nearest of them.
+        A resolution's own text stands in a header too.
         """
-        for selector, value in self.resolutions:
-            if selector.package == name and (not selector.parents or selector.parents[-1] == parent):
-                forced = self.index.get(f"{name}@{value}")
+        for resolution in self.resolutions:
+            if resolution.covers(parent, name):
+                forced = self.index.get(f"{name}@{resolution.value}")
                 if forced is not None:
                     return forced
         return self.index.get(f"{name}@{text}")
