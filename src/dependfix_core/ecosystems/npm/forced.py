@@ -180,7 +180,10 @@ class OverrideWriter:
 
     def _below_parent(self, package: str, parent: str, value: str) -> AddOverride:
         separator = ">" if self._unit.tool in ("npm", "pnpm") else "/"
-        return self._entry(package, value, selector=f"{parent}{separator}{package}", parents=(parent,))
+        # yarn 1 reads a key as a path from the root: deeper parents need the pattern.
+        is_deep = self._unit.format == "yarn-classic" and all(one.name != parent for one in self._unit.constraints)
+        prefix = "**/" if is_deep else ""
+        return self._entry(package, value, selector=f"{prefix}{parent}{separator}{package}", parents=(parent,))
 
     def _entry(
         self, package: str, value: str, *, selector: str, parents: tuple[str, ...] = (), condition: str = ""
