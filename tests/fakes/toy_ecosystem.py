@@ -29,6 +29,9 @@ def lock(**versions: str) -> bytes:
 class ToyEcosystem:
     ids: tuple[str, ...] = ("npm",)
 
+    def recognises(self, path: str) -> bool:
+        return path == LOCK
+
     def read_units(self, listing: Listing, manifest_paths: Sequence[str]) -> Step[tuple[LockUnit, ...]]:
         if LOCK not in listing or LOCK not in manifest_paths:
             return ()

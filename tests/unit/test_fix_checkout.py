@@ -94,7 +94,7 @@ async def test_a_target_that_is_itself_vulnerable_is_never_kept() -> None:
     result = await builder().build(plan(content, "a"), alerts, MemoryTree({LOCK: content}), nothing_left)
 
     assert not result.changes
-    assert result.rejected[0].detail.startswith("V2")
+    assert result.rejected[0].detail.startswith("V3")
 
 
 async def test_a_fix_that_planning_would_touch_again_is_not_kept() -> None:

@@ -319,6 +319,9 @@ class PlannableEcosystem(Protocol):
     def ids(self) -> tuple[str, ...]:
         """GitHub's names of the ecosystems that it serves."""
 
+    def recognises(self, path: str) -> bool:
+        """Whether a path is, by its name, a manifest or lockfile that `read_units` reads."""
+
     def read_units(self, listing: Listing, manifest_paths: Sequence[str]) -> Step[tuple[LockUnit, ...]]:
         """The units that the paths belong to, each once, sorted by name.
 

@@ -18,7 +18,7 @@ from dependfix_core.model.lock import LockUnit
 from dependfix_core.model.plan import Plan, Remediation
 from dependfix_core.model.steps import Step, file_contents
 from dependfix_core.pipeline.targets import Advisories
-from dependfix_core.pipeline.verify import CheckFailure, verify_unit
+from dependfix_core.pipeline.verify import CheckFailure, Claim, verify_unit
 from dependfix_core.relock import Relocker, RelockFailure
 from dependfix_core.trees import ChangedTree, TreeSource, drive
 
@@ -61,6 +61,7 @@ class _Attempt:
     """What one set of remediations of one unit came to."""
 
     changes: ChangeSet = field(default_factory=ChangeSet)
+    by_tool: bool = False
     rejected: Rejected | None = None
     culprit: int | None = None
     warnings: tuple[str, ...] = ()
@@ -105,12 +106,11 @@ class Builder:
         for index in wanted:
             remediation = plan.remediations[index]
             by_unit.setdefault((remediation.ecosystem, remediation.unit), []).append(index)
-        advisories = Advisories(alerts)
         total, applied, units = ChangeSet(), list[int](), list[LockUnit]()
         rejected: dict[int, Rejected] = {}
         warnings: list[str] = []
         for (ecosystem_id, unit_name), indices in sorted(by_unit.items()):
-            work = _UnitWork(self, plan, advisories, ChangedTree(tree, total), replan)
+            work = _UnitWork(self, plan, alerts, ChangedTree(tree, total), replan)
             ecosystem = self._ecosystems.serving(ecosystem_id)
             unit = await work.read(ecosystem, unit_name) if ecosystem is not None else None
             if ecosystem is None or unit is None:
@@ -172,7 +172,7 @@ class Builder:
                 warnings=wanted.warnings,
             )
         # Manifest edits are part of what the tool was given, not of what it changed.
-        return _Attempt(changes=done, warnings=wanted.warnings)
+        return _Attempt(changes=done, by_tool=True, warnings=wanted.warnings)
 
     @property
     def metadata(self) -> MetadataSource:
@@ -183,10 +183,11 @@ class Builder:
 class _UnitWork:
     """Settles which remediations of one unit hold."""
 
-    def __init__(self, builder: Builder, plan: Plan, advisories: Advisories, tree: TreeSource, replan: Replan) -> None:
+    def __init__(self, builder: Builder, plan: Plan, alerts: Sequence[Alert], tree: TreeSource, replan: Replan) -> None:
         self._builder = builder
         self._plan = plan
-        self._advisories = advisories
+        self._alerts = alerts
+        self._advisories = Advisories(alerts)
         self._tree = tree
         self._replan = replan
 
@@ -224,7 +225,7 @@ class _UnitWork:
         attempt = await self._builder.attempt(ecosystem, unit, remediations, self._tree)
         if attempt.rejected is not None:
             return attempt
-        failures = await self._failures(ecosystem, unit, remediations, attempt.changes)
+        failures = await self._failures(ecosystem, unit, remediations, attempt)
         if not failures:
             return attempt
         detail = "; ".join(f"{failure.check} {failure.detail}" for failure in failures[:5])
@@ -233,32 +234,35 @@ class _UnitWork:
         return _Attempt(rejected=Rejected(reason="verification-failed", detail=detail), warnings=attempt.warnings)
 
     async def _failures(
-        self, ecosystem: Ecosystem, unit: LockUnit, remediations: Sequence[Remediation], changes: ChangeSet
+        self, ecosystem: Ecosystem, unit: LockUnit, remediations: Sequence[Remediation], attempt: _Attempt
     ) -> tuple[CheckFailure, ...]:
-        tree = ChangedTree(self._tree, changes)
+        tree = ChangedTree(self._tree, attempt.changes)
         listing = await tree.listing()
         metadata = self._builder.metadata
-        failures = await drive(
-            verify_unit(unit, listing, ecosystem, remediations, self._plan.outcomes, self._advisories), tree, metadata
+        settled = _settled(self._plan, remediations)
+        outcomes = {one.alert: one for one in self._plan.outcomes}
+        claim = Claim(
+            remediations=remediations,
+            answered=[(one, outcomes[one.number]) for one in self._alerts if one.number in settled],
+            advisories=self._advisories,
+            by_tool=attempt.by_tool,
         )
+        failures = await drive(verify_unit(unit, listing, ecosystem, claim), tree, metadata)
         if failures:
             return failures
         again = await drive(self._replan(listing), tree, metadata)
-        return _more_to_do(self._plan, remediations, again)
+        return tuple(
+            CheckFailure(check="V9", detail=f"{remediation.package_name} would move again for alert {alert}")
+            for remediation in again.remediations
+            for alert in remediation.alerts
+            if alert in settled
+        )[:5]
 
 
-def _more_to_do(plan: Plan, remediations: Sequence[Remediation], again: Plan) -> tuple[CheckFailure, ...]:
-    """V9, for the alerts all of whose remediations are among `remediations`."""
-    left = {
-        alert for remediation in plan.remediations if remediation not in remediations for alert in remediation.alerts
-    }
-    settled = {alert for remediation in remediations for alert in remediation.alerts} - left
-    return tuple(
-        CheckFailure(check="V9", detail=f"{remediation.package_name} would move again for alert {alert}")
-        for remediation in again.remediations
-        for alert in remediation.alerts
-        if alert in settled
-    )[:5]
+def _settled(plan: Plan, remediations: Sequence[Remediation]) -> set[int]:
+    """The alerts all of whose remediations are among `remediations`."""
+    left = {one for remediation in plan.remediations if remediation not in remediations for one in remediation.alerts}
+    return {alert for remediation in remediations for alert in remediation.alerts} - left
 
 
 async def _require_base(plan: Plan, tree: TreeSource) -> None:

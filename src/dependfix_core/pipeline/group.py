@@ -78,6 +78,10 @@ class UnitNames:
         for name in sorted(self._exact):
             self._folded.setdefault(package_key(self._ecosystem, name), name)
 
+    def has(self, spelled: str) -> bool:
+        """Whether the unit locks or declares a package of exactly this name."""
+        return spelled in self._exact
+
     def spelled(self, name: str) -> str:
         """`name` as the unit has it: exactly, else by the ecosystem's idea of equal names; else its canonical form."""
         canonical = normalise_name(self._ecosystem, name)

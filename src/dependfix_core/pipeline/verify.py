@@ -3,7 +3,7 @@
 The checks, by the numbers under which failures are reported:
 
 V1  Every written file parses as what it was.
-V2  No copy of a fixed package is in a range of the alerts that are answered.
+V2  No copy is in the range of an alert that is answered, except those that the plan leaves.
 V3  No version that came in is vulnerable by any open alert.
 V4  No requirement is unmet that was met before.
 V5  Manifests and lock agree as they did before.
@@ -17,16 +17,18 @@ V4 to V7 are the ecosystem's own inspection, before and after; a lock that was
 broken before is not blamed on the fix.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from dependfix_core.ecosystems.base import Ecosystem, Finding
+from dependfix_core.model.alert import Alert
 from dependfix_core.model.files import Listing
-from dependfix_core.model.lock import Constraint, Instance, LockUnit, Override
+from dependfix_core.model.lock import Constraint, LockUnit, Override, SourceKind
 from dependfix_core.model.plan import AlertOutcome, Move, Remediation
 from dependfix_core.model.steps import Step
+from dependfix_core.pipeline.group import UnitNames
 from dependfix_core.pipeline.targets import Advisories
-from dependfix_core.versions import Version, scheme_for
+from dependfix_core.versions import Unparsable, Version, VulnerableRange, parse_requirement, scheme_for
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,30 +40,36 @@ class CheckFailure:
     detail: str
 
 
-def verify_unit(
-    before: LockUnit,
-    listing: Listing,
-    ecosystem: Ecosystem,
-    remediations: Sequence[Remediation],
-    outcomes: Sequence[AlertOutcome],
-    advisories: Advisories,
-) -> Step[tuple[CheckFailure, ...]]:
-    """V1 to V8 for one unit, on the tree of `listing` as it is after `remediations`.
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Claim:
+    """What a set of remediations of one unit claims to have done."""
 
-    `before` is the unit as it was read before; `outcomes` are those of the
-    alerts that `remediations` answer. Failures come in the order of the checks.
+    remediations: Sequence[Remediation]
+    answered: Sequence[tuple[Alert, AlertOutcome]]
+    """The alerts that are settled by them, each with what the plan said of it."""
+    advisories: Advisories
+    by_tool: bool = False
+    """Whether the package manager wrote, so that the plan does not name all that follows."""
+
+
+def verify_unit(
+    before: LockUnit, listing: Listing, ecosystem: Ecosystem, claim: Claim
+) -> Step[tuple[CheckFailure, ...]]:
+    """V1 to V8 for one unit, on the tree of `listing` as it is after the claimed remediations.
+
+    `before` is the unit as it was read before. Failures come in the order of the checks.
     """
     after = yield from _read_again(before, listing, ecosystem)
     if not isinstance(after, LockUnit):
         return (after,)
     failures = [
-        *_still_vulnerable(after, remediations, outcomes, advisories),
-        *_newly_vulnerable(before, after, advisories),
+        *_still_vulnerable(after, claim),
+        *_newly_vulnerable(before, after, claim.advisories),
     ]
     known = yield from ecosystem.inspect(before)
     found = yield from ecosystem.inspect(after)
     failures += _new_findings(known, found)
-    failures += _unplanned(before, after, remediations)
+    failures += _unplanned(before, after, claim)
     return tuple(failures)
 
 
@@ -78,27 +86,23 @@ def _read_again(before: LockUnit, listing: Listing, ecosystem: Ecosystem) -> Ste
     return after
 
 
-def _still_vulnerable(
-    after: LockUnit, remediations: Sequence[Remediation], outcomes: Sequence[AlertOutcome], advisories: Advisories
-) -> list[CheckFailure]:
-    answered = {alert for remediation in remediations for alert in remediation.alerts}
-    packages = {
-        outcome.alert: {instance.where for instance in outcome.instances if instance.to_version is None}
-        for outcome in outcomes
-        if outcome.alert in answered
-    }
-    stays = set().union(*packages.values()) if packages else set()
-    names = {remediation.package_name for remediation in remediations}
-    names |= {move.package_name for remediation in remediations for move in remediation.moves}
-    failures = []
-    for instance in after.instances.values():
-        if instance.name not in names or instance.where in stays:
-            continue
-        if not advisories.unsafe(after.ecosystem, instance.name, instance.version).is_no:
-            failures.append(
-                CheckFailure(check="V2", detail=f"{instance.where}: {instance.name} {instance.version} is vulnerable")
-            )
-    return failures
+def _still_vulnerable(after: LockUnit, claim: Claim) -> Iterator[CheckFailure]:
+    scheme = scheme_for(after.ecosystem)
+    names = UnitNames(after)
+    for alert, outcome in claim.answered:
+        vulnerable = VulnerableRange.parse(after.ecosystem, alert.vulnerable_range)
+        package = names.spelled(alert.package_name)
+        stays = {one.where for one in outcome.instances if one.to_version is None and one.reason is not None}
+        for instance in after.instances.values():
+            if instance.name != package or instance.where in stays or instance.source.kind is SourceKind.WORKSPACE:
+                continue
+            version = scheme.try_parse(instance.version) if scheme is not None else None
+            known = isinstance(version, Version) and not isinstance(vulnerable, Unparsable)
+            if not known or not vulnerable.contains(version).is_no:  # type: ignore[union-attr, arg-type] # just tested
+                yield CheckFailure(
+                    check="V2",
+                    detail=f"{instance.where}: {package} {instance.version} is in the range of alert {alert.number}",
+                )
 
 
 def _newly_vulnerable(before: LockUnit, after: LockUnit, advisories: Advisories) -> list[CheckFailure]:
@@ -120,11 +124,11 @@ def _new_findings(known: Iterable[Finding], found: Iterable[Finding]) -> list[Ch
     ]
 
 
-def _unplanned(before: LockUnit, after: LockUnit, remediations: Sequence[Remediation]) -> list[CheckFailure]:
+def _unplanned(before: LockUnit, after: LockUnit, claim: Claim) -> list[CheckFailure]:
     failures = [
         *_changed_format(before, after),
-        *_unplanned_versions(before, after, remediations),
-        *_unplanned_declarations(before, after, remediations),
+        *_unplanned_versions(before, after, claim),
+        *_unplanned_declarations(before, after, claim.remediations),
     ]
     return [CheckFailure(check="V8", detail=detail) for detail in failures]
 
@@ -139,24 +143,20 @@ def _changed_format(before: LockUnit, after: LockUnit) -> list[str]:
     return [f"the {name} changed" for name, old, new in pairs if old != new]
 
 
-def _unplanned_versions(before: LockUnit, after: LockUnit, remediations: Sequence[Remediation]) -> list[str]:
-    moves = [move for remediation in remediations for move in remediation.moves]
-    by_tool = any(remediation.needs_tool for remediation in remediations)
+def _unplanned_versions(before: LockUnit, after: LockUnit, claim: Claim) -> list[str]:
+    moves = [move for remediation in claim.remediations for move in remediation.moves]
     old, new = _versions(before), _versions(after)
     arrived = {(move.package_name, move.to_version) for move in moves if move.to_version is not None}
     left = {(move.package_name, move.from_version) for move in moves if move.from_version is not None}
     came = sorted(pair for pair in new - old if pair not in arrived)
     went = sorted(pair for pair in old - new if pair not in left)
     missing = sorted(pair for pair in arrived if pair not in new)
-    if by_tool:
-        # What the package manager resolved is not known when the plan is made: it may
-        # choose a newer version of what is moved, bring in what only moved copies need,
-        # and drop what nothing needs any more. Everything else is churn.
-        came = [pair for pair in came if not _is_explained(pair, before, after, moves)]
-        missing = [pair for pair in missing if not _has_newer(pair, after, moves)]
-        went = [
-            pair for pair in went if _names(after, pair[0]) and pair[0] not in {move.package_name for move in moves}
-        ]
+    if claim.by_tool:
+        explained = _explained(before, after, moves)
+        names = {name for name, _ in explained}
+        came = [pair for pair in came if pair not in explained]
+        missing = [pair for pair in missing if not any(_is_at_least(after, one, pair) for one in explained)]
+        went = [pair for pair in went if pair[0] not in names and _names(after, pair[0])]
     out = [f"{name} {version} came in and is not in the plan" for name, version in came]
     out += [f"{name} {version} went and is not in the plan" for name, version in went]
     out += [f"{name} {version} is in the plan and did not come in" for name, version in missing]
@@ -175,38 +175,49 @@ def _moved_sources(before: LockUnit, after: LockUnit, moves: Sequence[Move]) -> 
     return out
 
 
-def _is_explained(pair: tuple[str, str], before: LockUnit, after: LockUnit, moves: Sequence[Move]) -> bool:
-    name, version = pair
-    if any(move.package_name == name and _is_at_least(after.ecosystem, version, move.to_version) for move in moves):
-        return True
-    if _names(before, name) - _names(after, name):
-        # A version that was there was replaced, not added to.
+def _explained(before: LockUnit, after: LockUnit, moves: Sequence[Move]) -> set[tuple[str, str]]:
+    """Versions that the package manager had to bring in once the planned copies moved; everything else is churn.
+
+    What a moved copy resolves to may be newer than the plan says, on its line.
+    A version that comes in is explained by a copy that moved or came in itself
+    and asks for it, as long as nothing that was there would have done.
+    """
+    old = _versions(before)
+    wanted = [(move.package_name, move.to_version) for move in moves if move.to_version is not None]
+    explained = {
+        pair for pair in _versions(after) if pair in wanted or any(_is_at_least(after, pair, one) for one in wanted)
+    }
+    waiting = [one for one in after.instances.values() if (one.name, one.version) in explained]
+    while waiting:
+        parent = waiting.pop()
+        for edge in parent.edges:
+            child = after.instances.get(edge.target) if edge.target is not None else None
+            if child is None:
+                continue
+            pair = (child.name, child.version)
+            if pair in explained or pair in old:
+                continue
+            if any(_admits(after, edge.requirement, version) for version in _names(before, child.name)):
+                continue
+            explained.add(pair)
+            waiting += [one for one in after.instances.values() if (one.name, one.version) == pair]
+    return explained
+
+
+def _admits(unit: LockUnit, requirement: str | None, version: str) -> bool:
+    """Whether it certainly does; of a requirement that the lock does not store nobody knows."""
+    if requirement is None:
         return False
-    places = [instance.where for instance in after.instances.values() if (instance.name, instance.version) == pair]
-    known = _versions(before)
-    moved = {move.package_name for move in moves}
-    return all(
-        (parent.name, parent.version) not in known or parent.name in moved
-        for where in places
-        for parent in _parents(after, where)
-    )
+    parsed = parse_requirement(unit.ecosystem, requirement)
+    return not isinstance(parsed, Unparsable) and parsed.admits(version).is_yes
 
 
-def _parents(unit: LockUnit, where: str) -> list[Instance]:
-    return [parent for parent in unit.instances.values() if any(edge.target == where for edge in parent.edges)]
-
-
-def _has_newer(pair: tuple[str, str | None], after: LockUnit, moves: Sequence[Move]) -> bool:
-    name, version = pair
-    asked = [move for move in moves if move.package_name == name and move.to_version == version]
-    return bool(asked) and any(_is_at_least(after.ecosystem, found, version) for found in _names(after, name))
-
-
-def _is_at_least(ecosystem: str, version: str, floor: str | None) -> bool:
-    scheme = scheme_for(ecosystem)
-    if scheme is None or floor is None:
+def _is_at_least(unit: LockUnit, pair: tuple[str, str], wanted: tuple[str, str]) -> bool:
+    """Whether `pair` is the wanted package at the wanted version or a newer one of its line."""
+    scheme = scheme_for(unit.ecosystem)
+    if scheme is None or pair[0] != wanted[0]:
         return False
-    mine, least = scheme.try_parse(version), scheme.try_parse(floor)
+    mine, least = scheme.try_parse(pair[1]), scheme.try_parse(wanted[1])
     if not isinstance(mine, Version) or not isinstance(least, Version):
         return False
     return scheme.compare(mine, least) in (0, 1) and scheme.same_line(mine, least)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from dependfix_core.ecosystems.base import Graph
 from dependfix_core.ecosystems.pip.graph import PythonGraph
-from dependfix_core.ecosystems.pip.read import read_units
+from dependfix_core.ecosystems.pip.read import is_python_path, read_units
 from dependfix_core.model.files import Listing
 from dependfix_core.model.lock import LockUnit
 from dependfix_core.model.steps import Step
@@ -17,6 +17,10 @@ class PythonEcosystem:
     def ids(self) -> tuple[str, ...]:
         """GitHub's name."""
         return ("pip",)
+
+    def recognises(self, path: str) -> bool:
+        """See `PlannableEcosystem.recognises`."""
+        return is_python_path(path)
 
     def read_units(self, listing: Listing, manifest_paths: Sequence[str]) -> Step[tuple[LockUnit, ...]]:
         """The units that the paths belong to, each once, sorted by name."""
