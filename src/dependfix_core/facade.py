@@ -4,6 +4,7 @@ Everything is read lazily: constructing costs nothing, and nothing is asked
 of a network before a method needs it.
 """
 
+import contextlib
 import functools
 import os
 import shlex
@@ -61,6 +62,7 @@ from dependfix_core.pipeline.run import (
 from dependfix_core.process import Runner, SubprocessRunner
 from dependfix_core.report.build import RepositoryRun, build_result
 from dependfix_core.report.folders import ReportFolders
+from dependfix_core.report.plan_store import PlanStore
 from dependfix_core.report.run_id import new_run_id
 from dependfix_core.report.store import ReportNotWrittenError, without_secrets, write_report
 from dependfix_core.report.wire import RunConfig, RunProblem, RunResult
@@ -420,7 +422,11 @@ class AsyncDependfix:
         )
         config = _config([scanned.planned.fetched.repository], request)
         result = build_result(info, config, [_repository_run(scanned)])
-        return await self._reported(result) if write_reports else result
+        if not write_reports:
+            return result
+        with contextlib.suppress(ReportNotWrittenError):  # the report says so, or there is none
+            await anyio.to_thread.run_sync(PlanStore(self.places.reports).save, scanned.planned.plan)
+        return await self._reported(result)
 
     async def scan_many(
         self,
