@@ -7,6 +7,7 @@ of a network before a method needs it.
 import contextlib
 import functools
 import os
+import pickle
 import shlex
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
@@ -175,7 +176,7 @@ class AsyncDependfix:
         Raises:
             ConfigurationError: A variable holds what it may not.
         """
-        return cls(**_from_environment(_process_environment() if environ is None else environ))
+        return cls(**_from_environment(environ))
 
     async def __aenter__(self) -> Self:
         """Nothing is opened before it is needed."""
@@ -242,8 +243,13 @@ class AsyncDependfix:
         return RegistryAddresses(connection.registries, configuration)
 
     def _own_secrets(self) -> Sequence[str]:
-        sources = (self.connection.tokens, self.connection.alerts_tokens)
-        return [source.found.value for source in sources if isinstance(source, StaticToken) and source.found.value]
+        found = []
+        for source in (self.connection.tokens, self.connection.alerts_tokens):
+            if isinstance(source, StaticToken):
+                found.append(source.found.value)
+            elif isinstance(source, EnvironmentToken):
+                found.append(find_token(_process_environment(), source.api_url).value)
+        return [value for value in found if value]
 
     def budget(self) -> CallBudget:
         """A fresh allowance of waiting and requests for one operation."""
@@ -465,6 +471,8 @@ class AsyncDependfix:
             )
             for item in good
         ]
+        if executor is not None and not isinstance(executor, ThreadPoolExecutor):
+            pickle.dumps(tasks)  # says at once when something cannot go to another process
         runs = [_failed_run(name, error) for name, error in fetched.items() if isinstance(error, DependfixError)]
         runs += await self._run_tasks(tasks, executor, on_progress)
         return await self._combined(runs, names, chosen, started, write_reports=write_reports)
@@ -786,7 +794,8 @@ def _process_environment() -> Mapping[str, str]:
     return dict(os.environ)  # noqa: TID251  # the library's one entry that says it reads the environment
 
 
-def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
+def _from_environment(given: Mapping[str, str] | None) -> dict[str, Any]:
+    environ = _process_environment() if given is None else given
     api_url = normalise_api_url(environ.get("GITHUB_API_URL", ""))
     alerts = find_alerts_token(environ)
     bundle = ca_bundle_of(environ)
@@ -797,7 +806,8 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
     return {
         "connection": Connection(
             api_url=api_url,
-            tokens=StaticToken(find_token(environ, api_url)),
+            # Every process can look into its own environment: this source goes to other ones.
+            tokens=EnvironmentToken(api_url) if given is None else StaticToken(find_token(environ, api_url)),
             alerts_tokens=StaticToken(alerts) if alerts.value else None,
             ca_bundle=str(bundle) if bundle is not None else None,
             registries={key: url for key, url in registries.items() if url},
@@ -834,7 +844,7 @@ class Dependfix:
         Raises:
             ConfigurationError: A variable holds what it may not.
         """
-        return cls(**_from_environment(_process_environment() if environ is None else environ))
+        return cls(**_from_environment(environ))
 
     def __enter__(self) -> Self:
         """Nothing is opened before it is needed."""

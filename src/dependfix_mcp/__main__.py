@@ -1,12 +1,13 @@
 """The entry point: reads the command line before anything heavy is imported, then runs the command."""
 
 import gc
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Final
 
-from dependfix_core.errors import DependfixError
+from dependfix_core.errors import ArgumentError, ConfigurationError, DependfixError
 from dependfix_mcp.cli.arguments import CommandLine, HelpShown, parse_command_line
 from dependfix_mcp.settings import SettingsError, process_environment
 
@@ -29,11 +30,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SettingsError as error:
         _print_faults(error.faults)
         return EXIT_USAGE
+    except (ArgumentError, ConfigurationError) as error:
+        _print_faults((error.message,), error.hint)
+        return EXIT_USAGE
     except DependfixError as error:
         _print_faults((error.message,), error.hint)
         return EXIT_STEP_FAILED
     except KeyboardInterrupt:
-        return EXIT_INTERRUPTED
+        # Reports appear whole or not at all; what still works in threads need not be waited for.
+        sys.stderr.write("dependfix-mcp: interrupted\n")
+        sys.stderr.flush()
+        os._exit(EXIT_INTERRUPTED)
 
 
 def _print_faults(faults: Sequence[str], hint: str = "") -> None:

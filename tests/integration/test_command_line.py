@@ -1,0 +1,160 @@
+"""The commands for people: what they print, what they write, and their exit codes."""
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dependfix_mcp.__main__ import main
+from dependfix_mcp.cli.arguments import COMMANDS
+from dependfix_mcp.demo.loopback_github import HostedRepository, LoopbackGitHub
+from fakes.github_server import NAMES, TOKEN, corpus, corpus_github
+
+SHOP = "octo-org/octo-shop"
+
+
+@pytest.fixture
+def github(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[LoopbackGitHub]:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("GITHUB_TOKEN", TOKEN)
+    monkeypatch.setenv("DEPENDFIX_OFFLINE", "1")
+    monkeypatch.setenv("DEPENDFIX_MAX_WAIT", "0")
+    for name in ("DEPENDFIX_GITHUB_TOKEN", "GH_TOKEN", "CLAUDE_PROJECT_DIR", "XDG_STATE_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    with corpus_github(token=TOKEN) as service:
+        service.repositories["octo-org/empty"] = HostedRepository(full_name="octo-org/empty")
+        service.repositories["octo-org/off"] = HostedRepository(full_name="octo-org/off", alerts_enabled=False)
+        monkeypatch.setenv("GITHUB_API_URL", service.url)
+        yield service
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["scan", "octo-org/empty"], 0),
+        (["scan", SHOP, "--package", "no-such-package"], 0),
+        (["scan", SHOP], 1),
+        (["scan", "octo-org/off"], 3),
+        (["scan", "octo-org/off", SHOP], 3),
+        (["scan", "octo-org/unknown"], 3),
+        (["report", "--owner", "octo-org", "--severity", "all"], 3),
+        (["scan"], 2),
+        (["report"], 2),
+        (["scan", "no-name"], 2),
+        (["scan", SHOP, "--severity", "severe"], 2),
+        (["scan", SHOP, "--alert", "x", "--max-alerts", "0"], 2),
+        (["scan", SHOP, "--no-such-flag"], 2),
+        (["nonsense"], 2),
+    ],
+)
+def test_exit_code_says_how_it_stands(github: LoopbackGitHub, arguments: list[str], code: int) -> None:
+    assert main(arguments) == code
+
+
+def test_scan_prints_for_people_and_names_its_report(
+    github: LoopbackGitHub, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["scan", SHOP, "--severity", "all"])
+
+    printed = capsys.readouterr()
+    (page,) = (tmp_path / "dependfix-reports").glob("*.html")
+    assert str(page) in printed.out
+    assert "minimist" in printed.out
+    assert TOKEN not in printed.out
+    assert printed.err == ""
+
+
+def test_scan_prints_the_result_as_json(github: LoopbackGitHub, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["scan", SHOP, "octo-org/octo-api", "--severity", "all", "--json"])
+
+    result = json.loads(capsys.readouterr().out)
+    plain = sum(alert["state"] == "open" for name in ("octo-shop", "octo-api") for alert in corpus(name))
+    assert result["summary"]["alertsFound"] == plain
+    assert result["config"]["repositories"] == [SHOP, "octo-org/octo-api"]
+
+
+def test_owner_is_scanned_within_the_allowlist(
+    github: LoopbackGitHub, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("DEPENDFIX_REPOS", "octo-org/octo-w*")
+
+    main(["report", "--owner", "octo-org", "--json"])
+
+    result = json.loads(capsys.readouterr().out)
+    assert [entry["repository"] for entry in result["repositories"]] == [
+        f"octo-org/{name}" for name in sorted(NAMES) if name.startswith("octo-w")
+    ]
+
+
+def test_scan_brings_an_interrupted_checkout_back_first(
+    github: LoopbackGitHub, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    checkout = tmp_path / "shop"
+    checkout.mkdir()
+    subprocess.run(["git", "init", "-q"], cwd=checkout, check=True)
+    subprocess.run(["git", "remote", "add", "origin", f"git@github.com:{SHOP}.git"], cwd=checkout, check=True)
+
+    assert main(["doctor", "--recover", str(checkout)]) == 0
+    assert main(["doctor", "--recover", str(tmp_path)]) == 3
+    assert "nothing was interrupted" in capsys.readouterr().out
+
+
+def test_doctor_says_what_holds_and_hides_secrets(
+    github: LoopbackGitHub, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("DEPENDFIX_HTTP_TOKEN", "planted-secret")
+    monkeypatch.setenv("DEPENDFIX_REGISTRY_NPM", "https://npm.registry.example")
+
+    code = main(["doctor", "--read-only", "--toolsets", "dependfix"])
+
+    printed = capsys.readouterr().out
+    assert code == 0
+    assert "planted-secret" not in printed
+    assert TOKEN not in printed
+    for expected in (
+        f"API {github.url}",
+        "classic, from GITHUB_TOKEN",
+        "read_only: True (from --read-only)",
+        "registries: {'npm': 'https://npm.registry.example'} (from DEPENDFIX_REGISTRY_NPM)",
+        "npm: https://npm.registry.example (setting",
+        "git: ",
+        "dependfix: 7 tools",
+    ):
+        assert expected in printed
+
+
+def test_doctor_warns_of_a_foreign_package_in_the_way(
+    github: LoopbackGitHub, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    foreign = tmp_path / "foreign" / "adapters"
+    foreign.mkdir(parents=True)
+    (foreign / "__init__.py").write_text("", encoding="utf-8")
+    import sys
+
+    done = subprocess.run(
+        [sys.executable, "-m", "dependfix_mcp", "doctor", "--toolsets", "dependfix"],
+        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(foreign.parent), "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 3
+    assert "another package called 'adapters'" in done.stdout
+
+
+@pytest.mark.parametrize("command", ["", *COMMANDS])
+def test_help_names_every_setting(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*([command] if command else []), "--help"]) == 0
+
+    printed = capsys.readouterr().out
+    assert "--toolsets" in printed
+    assert "Exit codes" in printed
+
+
+def test_version_is_the_packages(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("dependfix-mcp ")
