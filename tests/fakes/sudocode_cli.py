@@ -303,8 +303,8 @@ class FakeSudocode:
         kept = [name for name in ("cache.db", "specs.jsonl", "issues.jsonl") if (folder / name).exists()]
         self._open()
         if self.generation != HEAD:
-            for name in ("specs.jsonl", "issues.jsonl"):
-                (folder / name).write_text("")
+            for name, text in (("specs.jsonl", ""), ("issues.jsonl", ""), ("meta.json", "{}")):
+                (folder / name).write_text(text)
             product = "sudograph" if self.generation == OCT_20 else "sudocode"
             self.out.append(f"✓ Initialized {product} in {folder}\n")
             return
@@ -328,10 +328,13 @@ class FakeSudocode:
             return given
         number = self.state["next"]
         self.state["next"] += 1
-        if self.generation == OCT_20:
-            return f"sg-{len(self.state[kind + 's']) + 1:03d}"
-        if self.generation == OCT_22:
-            return f"{kind.upper()}-{len(self.state[kind + 's']) + 1:03d}"
+        if self.generation != HEAD:
+            prefix = "sg" if self.generation == OCT_20 else kind.upper()
+            path = self.folder / "meta.json"
+            counters = json.loads(path.read_text()) if path.exists() else {}
+            counters[kind] = counters.get(kind, 0) + 1
+            path.write_text(json.dumps(counters))
+            return f"{prefix}-{counters[kind]:03d}"
         digest = hashlib.sha256(f"{self.database}{number}{uuid.uuid4()}".encode()).hexdigest()
         return f"{kind[0]}-{int(digest[:10], 16) % 36**4:04x}"
 
@@ -372,6 +375,10 @@ class FakeSudocode:
     def _number(self, text: str) -> int | None:
         match = re.match(r"\s*([+-]?\d+)", text)
         return int(match[1]) if match else None
+
+    def _check_new(self, kind: str, row: Row) -> None:
+        if self._get(kind, row["id"]) is not None:
+            raise Stop(f"✗ Failed to create {kind}\nConstraint violation: UNIQUE constraint failed: {kind}s.id")
 
     def _check_row(self, kind: str, doing: str, row: Row) -> None:
         if row["priority"] is None:
@@ -414,6 +421,7 @@ class FakeSudocode:
             else:
                 given["type"] = options.get("type", "feature")
         row = self._issue_row(**given) if kind == "issue" else self._spec_row(**given)
+        self._check_new(kind, row)
         slug = re.sub(r"[^a-z0-9]+", "_", title.lower()).strip("_")[:50]
         if kind == "spec":
             name = f"{row['id']}_{slug}.md" if self.generation == HEAD else f"{slug}.md"
@@ -926,6 +934,8 @@ class FakeSudocode:
                 bare = {
                     k: v for k, v in row.items() if k not in ("relationships", "tags", "feedback", "external_links")
                 }
+                if self.generation != HEAD:  # the oldest imports make times anew
+                    bare |= {"updated_at": self._sql_now()} | ({} if known else {"created_at": self._sql_now()})
                 if known is None:
                     blank = self._blank(kind)
                     self.state[f"{kind}s"].append({**blank, **bare})

@@ -10,8 +10,9 @@ from adapters.sudocode.rows import Row, parse_time
 
 # Not stored in the database by every release, or derived from other fields.
 _IGNORED: Final = frozenset({"external_links", "parent_uuid", "from_uuid", "to_uuid"})
-_SETS: Final = frozenset({"relationships", "tags", "feedback", "updated_at"})
-_TIMES: Final = frozenset({"created_at", "closed_at", "archived_at"})
+_SETS: Final = frozenset({"relationships", "tags", "feedback"})
+# Times follow from other fields; imports of the oldest releases make them anew.
+_TIMES: Final = frozenset({"created_at", "updated_at", "closed_at", "archived_at"})
 _MARKERS: Final = ("<<<<<<<", "=======", ">>>>>>>", "|||||||")
 MAX_NAMED: Final = 20
 
@@ -139,6 +140,8 @@ def _compare_rows(theirs: Row, ours: Row, known: set[str], out: Comparison) -> N
         file_more = _surplus(theirs, ours, known, tags=False)
         database_more = _surplus(ours, theirs, known, tags=False)
         newer = file_time > database_time
+        if not (file_more or database_more) and _same(theirs, ours):
+            return
         (out.newer_in_files if newer else out.newer_in_database).append(name)
         # The older side may still hold links or feedback that the newer one lacks.
         if newer and database_more:
@@ -154,14 +157,15 @@ def _compare_rows(theirs: Row, ours: Row, known: set[str], out: Comparison) -> N
         out.more_in_database.append(name)
 
 
+def _same(one: Row, other: Row) -> bool:
+    """Whether two rows differ in nothing but the time of change, which the oldest imports do not keep."""
+    return _values(one) == _values(other) and set(one.get("tags") or ()) == set(other.get("tags") or ())
+
+
 def _values(row: Row) -> dict[str, Any]:
-    """The plain fields, with every form of "nothing" and of a time left equal."""
-    out: dict[str, Any] = {}
-    for key, value in row.items():
-        if key in _SETS or key in _IGNORED or value in (None, "", 0, [], {}):
-            continue
-        out[key] = parse_time(value) or value if key in _TIMES else value
-    return out
+    """The plain fields, with every form of "nothing" left equal."""
+    left_out = _SETS | _IGNORED | _TIMES
+    return {key: value for key, value in row.items() if key not in left_out and value not in (None, "", 0, [], {})}
 
 
 def _surplus(one: Row, other: Row, known: set[str], *, tags: bool = True) -> bool:

@@ -58,7 +58,8 @@ class Capabilities:
     first_blocks_second: bool | None
     """Direction of `blocks`; `None` when only the project itself can tell."""
     database_name: str
-    keeps_jsonl_on_init: bool
+    keeps_times_on_import: bool
+    """An imported row has the time of change of its file, so that times tell which side is newer."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -117,7 +118,7 @@ class Cli:
             parent_child_links=states or (0, 1, 5) <= numbers < (0, 1, 7),
             first_blocks_second=direction,
             database_name="sudograph.db" if ready_specs else "cache.db",
-            keeps_jsonl_on_init=not states,
+            keeps_times_on_import=not states,
         )
 
     async def _page(self, program: Program, *arguments: str) -> str:

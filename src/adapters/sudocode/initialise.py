@@ -53,7 +53,7 @@ async def init(sudocode: Sudocode) -> Payload:
 def _contents(folder: Path) -> dict[Path, bytes]:
     """The files that a run could empty or replace."""
     out = {}
-    for name in ("issues.jsonl", "specs.jsonl", ".gitignore", "config.json"):
+    for name in ("issues.jsonl", "specs.jsonl", ".gitignore", "config.json", "meta.json"):
         with contextlib.suppress(FileNotFoundError):
             out[folder / name] = (folder / name).read_bytes()
     return out
@@ -87,7 +87,11 @@ async def _run(sudocode: Sudocode, capabilities: Capabilities, folder: Path, *, 
 
 
 def _put_back(kept: dict[Path, bytes], warnings: list[dict[str, Any]]) -> None:
-    """Undo what a run did to files that were there: old releases empty the JSONL files, all rewrite `.gitignore`."""
+    """Undo what a run did to files that were there.
+
+    Old releases empty the JSONL files and start their numbers (`meta.json`)
+    anew, all rewrite `.gitignore`.
+    """
     for path, content in kept.items():
         now = path.read_bytes() if path.exists() else b""
         if now == content:

@@ -149,6 +149,10 @@ class Sudocode:
             )
         if comparison.contradictory:
             raise _stale("rows have the same time of change in the files and in the database, but differ", comparison)
+        if comparison.newer_in_database and not work.capabilities.keeps_times_on_import:
+            raise _stale(
+                "rows differ, and this release's times do not tell whether the database or a pull is newer", comparison
+            )
         if comparison.files_ahead and comparison.database_ahead:
             raise _stale("the files and the database both have changes that the other lacks", comparison)
         if comparison.files_ahead:
