@@ -99,6 +99,9 @@ class Settings:
     sudocode_working_dir: Path | None = None
     sudocode_actor: str | None = None
     sudocode_extras: bool = False
+    sudocode_timeout_s: int = 30
+    sudocode_max_chars: int = 20_000
+    """Rows of one list answer, as characters of JSON."""
     transport: Transport = "stdio"
     host: str = "127.0.0.1"
     port: int = 8000
@@ -427,6 +430,22 @@ SETTINGS: Final[tuple[Setting, ...]] = (
     Setting(field="sudocode_actor", environment=("SUDOCODE_ACTOR",), default="none", about="who sudocode records"),
     Setting(field="sudocode_extras", flag="--sudocode-extras", default="off", about="serve further tools for sudocode"),
     Setting(
+        field="sudocode_timeout_s",
+        flag="--sudocode-timeout",
+        environment=("SUDOCODE_TIMEOUT",),
+        default="30",
+        about="longest run of sudocode; then it is stopped",
+        metavar="SECONDS",
+    ),
+    Setting(
+        field="sudocode_max_chars",
+        flag="--sudocode-max-chars",
+        environment=("SUDOCODE_MAX_CHARS",),
+        default="20000",
+        about="characters of one list of sudocode",
+        metavar="N",
+    ),
+    Setting(
         field="transport",
         flag="--transport",
         default="stdio",
@@ -595,6 +614,8 @@ def read_settings(flags: Mapping[str, Any], environ: Mapping[str, str], faults: 
         sudocode_working_dir=given.one("sudocode_working_dir", given.path, None),
         sudocode_actor=given.one("sudocode_actor", _line, None),
         sudocode_extras=given.switch("sudocode_extras"),
+        sudocode_timeout_s=given.one("sudocode_timeout_s", _whole(1, 3600), 30),
+        sudocode_max_chars=given.one("sudocode_max_chars", _whole(2_000, 50_000), 20_000),
         transport=transport,
         host=host,
         port=given.one("port", _whole(0, 65_535), 8000),

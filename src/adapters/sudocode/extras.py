@@ -164,7 +164,8 @@ async def graph(sudocode: Sudocode, *, entity_id: str = "", limit: int = 50) -> 
         if waiting.unfinished(node) and (blockers := waiting.open_blockers(node)) and (wanted is None or node in wanted)
     ]
     fitted = fit({"waiting": by_urgency(edges)}, budget_chars=sudocode.config.budget_chars // 2, limit=limit)
-    cycles = [[named(node) for node in group] for group in waiting.cycles() if wanted is None or wanted & set(group)]
+    groups = [group for group in waiting.cycles() if wanted is None or wanted & set(group)]
+    cycles = [[named(node) for node in group[:MAX_BATCH]] for group in groups]
     return work.payload(
         **fitted.lists,
         cycles=cycles[:20],

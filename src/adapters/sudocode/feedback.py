@@ -7,7 +7,7 @@ from adapters.sudocode.anchors import check_anchor
 from adapters.sudocode.cli import check_id
 from adapters.sudocode.entities import read_detail
 from adapters.sudocode.failures import ExportIncompleteError, SudocodeError, invalid, unsupported
-from adapters.sudocode.fit import fit
+from adapters.sudocode.fit import fit, fit_detail
 from adapters.sudocode.rows import Row, feedback, record, table
 from adapters.sudocode.session import Payload, Sudocode, Work
 
@@ -56,7 +56,7 @@ async def add_feedback(
     stored = feedback(answer)
     if stored["type"] != kind:
         work.warn("not_stored", f"this release stored the type {stored['type']}", argument="type")
-    return work.payload(feedback=stored)
+    return work.payload(feedback=_within(sudocode, stored))
 
 
 def _check_place(content: str, line: int | None, text: str) -> None:
@@ -124,11 +124,15 @@ async def show_feedback(sudocode: Sudocode, feedback_id: str) -> Payload:
     if "anchor" in shown:
         texts = await _texts(sudocode, work)
         shown |= _checked(shown, texts)
-    return work.payload(feedback=shown)
+    return work.payload(feedback=_within(sudocode, shown))
 
 
 async def _show(work: Work, feedback_id: str) -> Row:
     return feedback(record(await work.read("feedback", "show", positionals=[feedback_id])))
+
+
+def _within(sudocode: Sudocode, row: Row) -> Row:
+    return fit_detail(row, max_chars=sudocode.config.detail_chars)
 
 
 async def _texts(sudocode: Sudocode, work: Work) -> dict[str, str]:
@@ -205,7 +209,7 @@ async def _change(
     async with sudocode.writing() as work:
         answer = await work.write("feedback", command, options=options, positionals=[feedback_id], repeatable=True)
     changed = feedback(record(answer))
-    return work.payload(feedback=changed, stored_status=changed["status"], asked_status=asked)
+    return work.payload(feedback=_within(sudocode, changed), stored_status=changed["status"], asked_status=asked)
 
 
 async def stale_feedback(sudocode: Sudocode) -> Payload:
@@ -245,4 +249,4 @@ async def relocate_feedback(sudocode: Sudocode, feedback_id: str, *, line: int) 
         checked = _checked(moved, await _texts(sudocode, work))
     except SudocodeError as error:
         work.warn("not_shown", f"the anchor is moved, but could not be checked: {error.message}")
-    return work.payload(feedback={**moved, **checked})
+    return work.payload(feedback=_within(sudocode, {**moved, **checked}))

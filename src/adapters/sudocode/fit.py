@@ -101,9 +101,7 @@ def summary(row: Row) -> Row:
     """What tells rows apart; `show_*` has the rest."""
     if "spec_id" in row or "issue_id" in row:
         return _feedback_summary(row)
-    out = {key: row[key] for key in _SUMMARY_KEYS if row.get(key) not in (None, "", [])}
-    if len(str(out.get("title", ""))) > SUMMARY_TITLE_CHARS:
-        out["title"] = f"{out['title'][: SUMMARY_TITLE_CHARS - 1]}…"
+    out = {key: _clipped(row[key]) for key in _SUMMARY_KEYS if row.get(key) not in (None, "", [])}
     if row.get("content"):
         out["content_length"] = row.get("content_length", len(row["content"]))
     for key in ("blocked_by", "waits_for"):
@@ -117,12 +115,17 @@ def _feedback_summary(row: Row) -> Row:
     out: Row = {key: row[key] for key in ("id", "type", "status", "issue_id", "spec_id") if key in row}
     for name, key in (("line", "line_number"), ("heading", "section_heading"), ("anchor_status", "anchor_status")):
         if key in anchor:
-            out[name] = anchor[key][:SUMMARY_TITLE_CHARS] if isinstance(anchor[key], str) else anchor[key]
+            out[name] = _clipped(anchor[key])
     out["content"] = row.get("content", "")
     _cut(out, "content", SUMMARY_FEEDBACK_CHARS)
     if "suggested_line" in row:
         out["suggested_line"] = row["suggested_line"]
     return out
+
+
+def _clipped(value: Any) -> Any:
+    too_long = isinstance(value, str) and len(value) > SUMMARY_TITLE_CHARS
+    return f"{value[: SUMMARY_TITLE_CHARS - 1]}…" if too_long else value
 
 
 def _cut(row: Row, key: str, chars: int) -> None:
@@ -141,8 +144,9 @@ def fit_detail(entity: Row, *, max_chars: int, file: str = "") -> Row:
         return entity
     out = dict(entity)
     feedback = out.get("feedback", [])
-    out["feedback"] = [excerpt(entry) for entry in feedback]
-    if size(out) > max_chars:
+    if feedback:
+        out["feedback"] = [excerpt(entry) for entry in feedback]
+    if feedback and size(out) > max_chars:
         out["feedback"] = [_feedback_summary(entry) for entry in feedback]
         shown, used = 0, 0
         while shown < len(feedback) and used < max_chars // 3:

@@ -23,6 +23,7 @@ from adapters.sudocode.session import Payload, Sudocode, Work
 
 STATUSES: Final = ("open", "in_progress", "blocked", "needs_review", "closed")
 DEFAULT_TYPE: Final = "task"
+MAX_CHILDREN: Final = 50
 DEFAULT_REASON: Final = "Completed"
 LIST_HINT: Final = "Filter by status, priority or assignee, use a smaller limit, or call show_issue for one text."
 TYPES_ALTERNATIVE: Final = "This release keeps no issue types; call again without type and use tags instead."
@@ -65,7 +66,10 @@ async def show_issue(sudocode: Sudocode, issue_id: str) -> Payload:
     work = await sudocode.reading()
     shown = await read_detail(work, "issue", issue_id)
     rows = table(await work.read("issue", "list", options={"limit": "-1"}))
-    shown["children"] = [brief(row) for row in by_urgency(rows) if row.get("parent_id") == issue_id]
+    children = [brief(row) for row in by_urgency(rows) if row.get("parent_id") == issue_id]
+    shown["children"] = children[:MAX_CHILDREN]
+    if len(children) > MAX_CHILDREN:
+        shown["children_total"] = len(children)
     return work.payload(issue=within(sudocode, work, "issue", shown))
 
 

@@ -132,9 +132,11 @@ class SudocodeTools:
             config = SudocodeConfig(
                 path=settings.sudocode_path or "",
                 database=settings.sudocode_db or "",
-                working_dir=settings.sudocode_working_dir or _start(settings.project_dir),
+                working_dir=settings.sudocode_working_dir or settings.workdir or _start(settings.project_dir),
                 actor=settings.sudocode_actor or "",
                 node=settings.node_bin,
+                timeout_s=settings.sudocode_timeout_s,
+                budget_chars=settings.sudocode_max_chars,
             )
             self._made = Sudocode(config, self._services.runner)
         return self._made
