@@ -93,6 +93,8 @@ class _Permits:
     raises: _May = "nothing"
     """Declared requirements: none, those on the copy and its peers, or all on the way."""
     moves_parents: bool = False
+    splits: bool = False
+    """Dependents of the copy may get copies of their own."""
     crosses_lines: bool = False
     """Parents may go to another line although their own dependents have to be raised for it."""
 
@@ -229,12 +231,17 @@ class _Rungs:
         """The copy moves, alone or with what it needs, and nothing is declared anew."""
         admitted = self._admitted(candidates)
         if not admitted:
-            # Dependents that cannot share one version may each have one: the graph splits the copy where its format can.
-            if not candidates or any(not _admits_any(one, candidates) for one in self._askers()):
-                return None
-            admitted = [min(candidates, key=lambda one: len(self._refusing(one))).text]
+            return (yield from self._split(candidates))
         start: _Tries = {self.where: (admitted[0], admitted[1:])}
         return (yield from self._settle(start, (), _Permits(), "lock-in-range"))
+
+    def _split(self, candidates: Sequence[Candidate]) -> Step[Option | None]:
+        """Dependents that cannot share one version may each have one, where the format has room for several copies."""
+        askers = self._askers()
+        if len(askers) < 2 or not all(any(one.admits(c.text).is_yes for c in candidates) for one in askers):
+            return None
+        best = min(candidates, key=lambda one: len(self._refusing(one)))
+        return (yield from self._settle({self.where: (best.text, [])}, (), _Permits(splits=True), "lock-in-range"))
 
     def _admitted(self, candidates: Sequence[Candidate]) -> list[str]:
         """Those that all dependents admit; across lines they have to be known to.
@@ -400,8 +407,10 @@ class _Rungs:
         return copy is not None and self.chooser.crosses_line(copy.version, change.version)
 
     def _warnings(self, changes: Sequence[Change]) -> tuple[str, ...]:
+        declared = any(not isinstance(change, SetVersion) for change in changes)
+        kind = "major" if declared else "cross-line-in-range"
         crossing = [change for change in changes if isinstance(change, SetVersion) and self._is_major(change)]
-        return tuple(f"cross-line-in-range: {change.where} goes to {change.version}" for change in crossing)
+        return tuple(f"{kind}: {change.where} goes to {change.version}" for change in crossing)
 
     # The refusal.
 
@@ -496,7 +505,14 @@ class _Search:
         return (
             *self.fixed,
             *(self.raised[key] for key in sorted(self.raised)),
-            *(SetVersion(where=where, version=self.versions[where][0]) for where in sorted(self.versions)),
+            *(
+                SetVersion(
+                    where=where,
+                    version=self.versions[where][0],
+                    may_split=self.permits.splits and where == self.rungs.where,
+                )
+                for where in sorted(self.versions)
+            ),
         )
 
     def run(self) -> Step[Legal | Blocked]:

@@ -26,7 +26,7 @@ from dependfix_core.model.plan import (
     Strategy,
 )
 from dependfix_core.model.policy import ScanPolicy
-from dependfix_core.model.records import Record, RecordKey
+from dependfix_core.model.records import Record, RecordKey, Unavailability, Unavailable
 from dependfix_core.model.steps import Needs, Step, Supplies, T, together
 from dependfix_core.pipeline.alerts_only import malware_outcome, plan_from_alerts
 from dependfix_core.pipeline.cover import Bundle, Decision, decide
@@ -70,7 +70,8 @@ def plan_repository(
     work = _plan(selection.chosen, listing, policy, ecosystems, advisories=Advisories(known), now=now)
     parts = yield from memory.watching(work)
     outcomes = [*parts.outcomes, *(_left_out(one) for one in selection.left_out)]
-    all_problems = (*problems, *sorted(parts.problems, key=lambda one: (one.target, one.message)))
+    unanswered = _unanswered(memory.records.values())
+    all_problems = (*problems, *sorted((*parts.problems, *unanswered), key=lambda one: (one.target, one.message)))
     plan = Plan(
         plan_id="",
         base=base_digest(memory.files),
@@ -84,6 +85,22 @@ def plan_repository(
         records=memory.records,
     )
     return replace(plan, plan_id=plan_digest(plan))
+
+
+def _unanswered(records: Iterable[Record]) -> tuple[PlanProblem, ...]:
+    """Registries that did not answer; what they do not know is an answer."""
+    missing: dict[Unavailability, list[Unavailable]] = {}
+    for record in records:
+        if isinstance(record, Unavailable) and record.why is not Unavailability.NOT_FOUND:
+            missing.setdefault(record.why, []).append(record)
+    found = []
+    for why, those in missing.items():
+        first = min(those, key=lambda one: one.key)
+        said = f": {first.detail}" if first.detail else ""
+        count = f" and of {len(those) - 1} others" if len(those) > 1 else ""
+        message = f"registry records of {first.key.name}{count} could not be had ({why.value}){said}"
+        found.append(PlanProblem(stage="plan", message=message, target=first.key.name))
+    return tuple(found)
 
 
 class _Memory:

@@ -29,14 +29,18 @@ class Facts:
 
     def counting(self, state: State, link: Link) -> Step[Counting]:
         """The requirement as it counts; its text from the asker's record where the lockfile does not store it."""
-        if link.ask.text is None and link.asker is not None:
-            asker = self.layout.node(state, link.asker)
-            if asker is not None and asker.knows_asks:
-                release = yield from self.release(asker.name, asker.version)
-                for ask in (asks_of_release(release) if release is not None else None) or ():
-                    if ask.name == link.ask.name and ask.is_peer == link.is_peer:
-                        link = replace(link, ask=replace(link.ask, text=ask.text))
-                        break
+        asker = self.layout.node(state, link.asker) if link.asker is not None else None
+        if asker is not None and not asker.knows_asks:
+            counting = self.layout.counting(state, link)
+            if counting.override is None and counting.reference is None:
+                return Counting(replace(counting.want, text="", requirement=None, is_open=False))
+            return counting
+        if link.ask.text is None and asker is not None:
+            release = yield from self.release(asker.name, asker.version)
+            for ask in (asks_of_release(release) if release is not None else None) or ():
+                if ask.name == link.ask.name and ask.is_peer == link.is_peer:
+                    link = replace(link, ask=replace(link.ask, text=ask.text))
+                    break
         return self.layout.counting(state, link)
 
     def dependent(self, state: State, link: Link, counting: Counting) -> Dependent:

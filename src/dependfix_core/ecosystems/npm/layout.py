@@ -41,7 +41,7 @@ class Node:
     version: str
     asks: tuple[Ask, ...]
     knows_asks: bool = True
-    """False when its record is not known: then `asks` are those of the version before, their texts unknown."""
+    """False when its record is not known: then `asks` are those of the version before, and only a guess."""
     release: Release | None = None
     """Of a copy that moved or came in."""
     instance: Instance | None = None

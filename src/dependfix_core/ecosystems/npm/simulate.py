@@ -34,6 +34,7 @@ from dependfix_core.versions import Unparsable, Version, parse_requirement, sche
 _MAX_RETRIES: Final = 8
 _MAX_SETTLED: Final = 4_000
 _MAX_UPWARDS: Final = 2_000
+_MAX_LISTED: Final = 5
 _ALWAYS_BY_TOOL: Final = {"yarn-berry": "yarn computes the checksums", "bun-lock": "bun writes its own lock"}
 
 LinkId = tuple[str | None, str]
@@ -56,6 +57,10 @@ class Simulation:
         """Copies that lost a dependent."""
         self._open: set[LinkId] = set()
         """Requirements that are left to the package manager."""
+        self._unrecorded: set[str] = set()
+        """Packages whose registry record is missing."""
+        self._unjudged: set[str] = set()
+        """Dependents whose requirements are not known."""
         self._added = 0
         self.needs_tool = False
         self.warnings: set[str] = set()
@@ -188,13 +193,12 @@ class Simulation:
         asks = asks_of_release(release) if release is not None else None
         if release is None or asks is None:
             self.needs_tool = True
-            self.warnings.add(f"no registry record of {name} {version}")
-            asks = tuple(replace(ask, text=None) for ask in old.asks) if old is not None else ()
+            self._unrecorded.add(f"{name} {version}")
             return Node(
                 where=where,
                 name=name,
                 version=version,
-                asks=asks,
+                asks=old.asks if old is not None else (),
                 knows_asks=False,
                 instance=old.instance if old is not None else None,
                 is_optional=old.is_optional if old is not None else False,
@@ -290,7 +294,7 @@ class Simulation:
         if want.requirement is None:
             if not want.is_open and node is not None and node.where in self.state.nodes:
                 self.needs_tool = True
-                self.warnings.add(f"what {self._name(link)} asks of {want.package} is not known")
+                self._unjudged.add(self._name(link))
             return None
         if node is not None and (node.name != want.package or want.is_met_by(node.version)):
             return None
@@ -352,7 +356,7 @@ class Simulation:
     def _leave_open(self, link: Link, want: Wanted) -> None:
         self._open.add(_id(link))
         self.needs_tool = True
-        self.warnings.add(f"which {want.package} {self._name(link)} gets is for the package manager to say")
+        self._unrecorded.add(want.package)
 
     def _reuse(self, link: Link, want: Wanted) -> bool:
         """Lets the requirement lead to the newest copy that is there and meets it."""
@@ -565,6 +569,10 @@ class Simulation:
         return None
 
     def _finish(self) -> None:
+        if self._unrecorded:
+            self.warnings.add(f"left to the package manager, without a registry record: {_listed(self._unrecorded)}")
+        if self._unjudged:
+            self.warnings.add(f"what these ask for is not known: {_listed(self._unjudged)}")
         said = _ALWAYS_BY_TOOL.get(self._unit.format)
         if said is not None and self.moved():
             self.needs_tool = True
@@ -597,6 +605,13 @@ def _id(link: Link) -> LinkId:
     if link.constraint is not None:
         return (f"\0{link.constraint.declared_in or link.constraint.path} {link.constraint.at}", link.ask.name)
     return (link.asker, f"{link.ask.name} {link.is_peer}")
+
+
+def _listed(names: set[str]) -> str:
+    """The first few names, and how many more there are."""
+    shown = sorted(names)[:_MAX_LISTED]
+    rest = len(names) - len(shown)
+    return ", ".join(shown) + (f" and {rest} more" if rest else "")
 
 
 def _admitting(wants: Iterable[Wanted], excluded: set[str]) -> Callable[[str], bool]:
