@@ -257,12 +257,11 @@ class _Rungs:
 
     def _raise_own(self, candidates: Sequence[Candidate]) -> Step[Option | None]:
         """The declared requirement on the copy is raised."""
-        peers_object = any(failure.reason == "peer-conflict" for _, failure in self._failures)
         usable = []
         for one in candidates:
             refusing = self._refusing(one)
             declared = all(d.constraint is not None and d.override is None for d in refusing)
-            if declared and (refusing or peers_object):
+            if declared and (refusing or self._peers_refusing(one)):
                 usable.append(one.text)
         if not usable:
             return None
@@ -315,6 +314,9 @@ class _Rungs:
 
     def _refusing(self, candidate: Candidate) -> list[Dependent]:
         return [one for one in self._askers() if one.admits(candidate.text).is_no]
+
+    def _peers_refusing(self, candidate: Candidate) -> list[Dependent]:
+        return [one for one in self._dependents if one.kind in _PEERS and one.admits(candidate.text).is_no]
 
     def _blocking(self) -> list[Dependent]:
         """Dependents that admit no safe version; where each admits some but none is for all, those against the least."""
@@ -499,6 +501,8 @@ class _Search:
     levels: dict[str, int] = field(default_factory=dict)
     peers: set[str] = field(default_factory=set)
     """Copies that move because they peer on one that does."""
+    objection: Blocked | None = None
+    """The first peer that was in the way: what a person has to hear of when nothing helps."""
 
     def changes(self) -> tuple[Change, ...]:
         """What is proposed, in an order that depends on the content only."""
@@ -529,8 +533,11 @@ class _Search:
                     return Blocked(
                         reason="constraint-conflict", detail=f"{remaining.name} {remaining.version} would stay"
                     )
-            elif not (yield from self._repair(verdict)):
-                return (yield from self._named(verdict))
+            else:
+                if self.objection is None and verdict.dependent is not None and verdict.dependent.kind in _PEERS:
+                    self.objection = verdict
+                if not (yield from self._repair(verdict)):
+                    return (yield from self._named(self.objection if self.objection is not None else verdict))
         return verdict if isinstance(verdict, Blocked) else Blocked(reason="constraint-conflict")
 
     def _move_what_remains(self, graph: Graph) -> Step[bool]:
@@ -602,7 +609,7 @@ class _Search:
 
     def _named(self, blocked: Blocked) -> Step[Blocked]:
         """A peer that only another line of its own would satisfy makes the move a major one."""
-        peer, wanted = blocked.dependent, self.versions.get(blocked.where)
+        peer, wanted = blocked.dependent, self.versions.get(blocked.where, self.versions.get(self.rungs.where))
         if peer is None or peer.where is None or peer.kind not in _PEERS or wanted is None:
             return blocked
         child = self.rungs.graph.instance(blocked.where)

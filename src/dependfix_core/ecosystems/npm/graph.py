@@ -13,7 +13,7 @@ from dependfix_core.ecosystems.base import (
     NoOverride,
     Verdict,
 )
-from dependfix_core.ecosystems.npm.asks import GRAMMAR, asks_of_release, find_ask
+from dependfix_core.ecosystems.npm.asks import GRAMMAR, PEER_KINDS, asks_of_release, find_ask
 from dependfix_core.ecosystems.npm.facts import Facts
 from dependfix_core.ecosystems.npm.forced import OverrideWriter, raised_value
 from dependfix_core.ecosystems.npm.layout import Layout, Link, State, layout_of
@@ -135,6 +135,8 @@ class NpmGraph:
         writer = OverrideWriter(self._unit, self._layout.overrides(self._state))
         dependents = yield from self.dependents(where)
         refusing = [one for one in dependents if not one.admits(version).may_be]
+        if any(one.kind in PEER_KINDS for one in refusing):
+            return NoOverride(reason="peer-conflict", detail="forcing a peer would only hide that it does not fit")
         if any(one.constraint is not None for one in refusing):
             return NoOverride(
                 reason="override-unsupported", detail="a declared dependency has to be raised where it is declared"
