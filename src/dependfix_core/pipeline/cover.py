@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from dependfix_core.ecosystems.base import (
     Blocked,
@@ -17,8 +18,11 @@ from dependfix_core.model.steps import Step, together
 from dependfix_core.pipeline.ladder import Dead, Ladder, Option
 from dependfix_core.pipeline.targets import Chooser
 
-_MAY_CHANGE: frozenset[RefusalReason] = frozenset({"constraint-conflict", "peer-conflict", "override-unsupported"})
-"""Refusals that what was decided for other copies can lift."""
+_STAYS: Final[frozenset[RefusalReason]] = frozenset(
+    {"bundled", "non-registry-source", "patched-dependency", "cooldown", "unparsable-version", "malware"}
+)
+"""Refusals that nothing which is decided for other copies can lift."""
+_MAX_ROUNDS: Final = 3
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -69,12 +73,18 @@ def decide(graph: Graph, vulnerable: Sequence[str], chooser: Chooser) -> Step[De
         again = yield from state.climb(option.where)
         if isinstance(again, Dead):
             dead[option.where] = again
-    if state.steps:
-        for where in vulnerable:
-            if where in dead and dead[where].reason in _MAY_CHANGE:
+    for _ in range(_MAX_ROUNDS):
+        # What was decided for others may have taken away what was in the way.
+        taken = len(state.steps)
+        for where in vulnerable if taken else ():
+            if where in dead and dead[where].reason not in _STAYS:
                 again = yield from state.climb(where)
                 if isinstance(again, Dead):
                     dead[where] = again
+                else:
+                    del dead[where]
+        if len(state.steps) == taken:
+            break
     for where in vulnerable:
         copy = state.graph.instance(where)
         if copy is None or chooser.is_safe(copy.name, copy.version):
