@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from dependfix_core.ecosystems.base import Ecosystem, Ecosystems, WriteRefusal
+from dependfix_core.ecosystems.base import Ecosystem, Ecosystems, ToolRelock, WriteRefusal
 from dependfix_core.errors import StalePlanError
 from dependfix_core.metadata.base import MetadataSource
 from dependfix_core.model.alert import Alert
 from dependfix_core.model.files import ChangeSet, FileChange, FileContent, Listing
 from dependfix_core.model.lock import LockUnit
 from dependfix_core.model.plan import Plan, Remediation
-from dependfix_core.model.steps import Step, file_contents
+from dependfix_core.model.steps import Step
 from dependfix_core.pipeline.targets import Advisories
 from dependfix_core.pipeline.verify import CheckFailure, Claim, verify_unit
 from dependfix_core.relock import Relocker, RelockFailure
@@ -77,7 +77,9 @@ class Builder:
         metadata: MetadataSource,
         relocker: Relocker | None = None,
         relock: RelockPolicy = "auto",
+        verify_with_tool: bool = False,
     ) -> None:
+        self._verify_with_tool = verify_with_tool
         self._ecosystems = ecosystems
         self._metadata = metadata
         self._relocker = relocker
@@ -159,10 +161,7 @@ class Builder:
         wanted = await drive(ecosystem.relock(unit, remediations), tree, self._metadata)
         if isinstance(wanted, WriteRefusal):
             return _Attempt(rejected=Rejected(reason=wanted.reason, detail=wanted.detail), culprit=wanted.remediation)
-        paths = sorted({*wanted.files, *wanted.results})
-        before = {
-            path: file.content for path, file in (await tree.read(paths)).items() if isinstance(file, FileContent)
-        }
+        before = {path: file.content for path, file in (await _contents(tree, wanted)).items()}
         done = await self._relocker.relock(wanted, before)
         if isinstance(done, RelockFailure):
             return _Attempt(
@@ -173,6 +172,24 @@ class Builder:
             )
         # Manifest edits are part of what the tool was given, not of what it changed.
         return _Attempt(changes=done, by_tool=True, warnings=wanted.warnings)
+
+    async def check_with_tool(self, ecosystem: Ecosystem, unit: LockUnit, tree: TreeSource) -> Rejected | None:
+        """V10: the package manager, asked to lock what is there, leaves it as it is."""
+        if not self._verify_with_tool:
+            return None
+        wanted = await drive(ecosystem.relock(unit, ()), tree, self._metadata)
+        if isinstance(wanted, WriteRefusal):
+            return Rejected(reason=wanted.reason, detail=f"V10 {wanted.detail}", by_tool_missing=True)
+        if self._relocker is None:
+            return Rejected(reason="tool-required", detail="V10 needs the package manager", by_tool_missing=True)
+        before = {path: file.content for path, file in (await _contents(tree, wanted)).items()}
+        done = await self._relocker.relock(wanted, before)
+        if isinstance(done, RelockFailure):
+            return Rejected(reason=done.reason, detail=f"V10 {done.detail}", by_tool_missing=True)
+        if done:
+            changed = ", ".join(change.path for change in done.changes)
+            return Rejected(reason="verification-failed", detail=f"V10 {wanted.tool} would change {changed}")
+        return None
 
     @property
     def metadata(self) -> MetadataSource:
@@ -227,7 +244,9 @@ class _UnitWork:
             return attempt
         failures = await self._failures(ecosystem, unit, remediations, attempt)
         if not failures:
-            return attempt
+            tree = ChangedTree(self._tree, attempt.changes)
+            objection = await self._builder.check_with_tool(ecosystem, unit, tree)
+            return attempt if objection is None else _Attempt(rejected=objection, warnings=attempt.warnings)
         detail = "; ".join(f"{failure.check} {failure.detail}" for failure in failures[:5])
         if len(failures) > 5:
             detail += f"; and {len(failures) - 5} more"
@@ -265,6 +284,11 @@ def _settled(plan: Plan, remediations: Sequence[Remediation]) -> set[int]:
     return {alert for remediation in remediations for alert in remediation.alerts} - left
 
 
+async def _contents(tree: TreeSource, wanted: ToolRelock) -> dict[str, FileContent]:
+    found = await tree.read(sorted({*wanted.files, *wanted.results}))
+    return {path: file for path, file in found.items() if isinstance(file, FileContent)}
+
+
 async def _require_base(plan: Plan, tree: TreeSource) -> None:
     found = await tree.read(sorted(plan.files))
     changed = [
@@ -289,9 +313,3 @@ def merged(first: ChangeSet, second: ChangeSet) -> ChangeSet:
         changes[change.path] = FileChange(path=change.path, before=before, after=change.after, mode=change.mode)
     kept = (change for _, change in sorted(changes.items()) if change.before != change.after)
     return ChangeSet(changes=tuple(kept))
-
-
-def read_files_of(unit: LockUnit) -> Step[Mapping[str, FileContent]]:
-    """The files of `unit` that can be read, by path."""
-    found = yield from file_contents(unit.files)
-    return {path: file for path, file in found.items() if isinstance(file, FileContent)}
