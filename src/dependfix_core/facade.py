@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 import anyio
 import anyio.from_thread
@@ -30,7 +30,14 @@ from dependfix_core.connection import (
     web_host,
 )
 from dependfix_core.environment import REGISTRY_KEYS, ca_bundle_of, home_of, registry_variable, user_folder
-from dependfix_core.errors import CheckoutBusyError, DependfixError, SourceError, TimeLimitError, UnsupportedError
+from dependfix_core.errors import (
+    AuthenticationError,
+    CheckoutBusyError,
+    DependfixError,
+    SourceError,
+    TimeLimitError,
+    UnsupportedError,
+)
 from dependfix_core.github.alerts import AlertListing, AlertPage
 from dependfix_core.github.client import GitHubReader
 from dependfix_core.github.decode import AlertProblem
@@ -49,7 +56,8 @@ from dependfix_core.model.plan import Plan, PlanProblem
 from dependfix_core.model.policy import ScanPolicy
 from dependfix_core.model.progress import OnProgress, Progress, silent
 from dependfix_core.model.repository import parse_repository
-from dependfix_core.model.run import RunError, RunInfo, RunMode, Stage
+from dependfix_core.model.run import Applied, RunError, RunInfo, RunMode, Stage
+from dependfix_core.pipeline.dependency import DependencyRequest
 from dependfix_core.pipeline.run import (
     FetchedAlerts,
     OpenedFiles,
@@ -66,10 +74,13 @@ from dependfix_core.report.folders import ReportFolders
 from dependfix_core.report.plan_store import PlanStore
 from dependfix_core.report.run_id import new_run_id
 from dependfix_core.report.store import ReportNotWrittenError, without_secrets, write_report
-from dependfix_core.report.wire import RunConfig, RunProblem, RunResult
+from dependfix_core.report.wire import DependencyFixResult, RunConfig, RunProblem, RunResult
 from dependfix_core.workspace.locate import Workplaces, find_checkout
 from dependfix_core.workspace.transaction import is_interrupted, recover
 from dependfix_core.workspace.tree import CheckoutTree
+
+if TYPE_CHECKING:
+    from dependfix_core.fixing import Fixer, FixSettings
 
 T = TypeVar("T")
 
@@ -147,6 +158,7 @@ class AsyncDependfix:
         runner: Runner | None = None,
         metadata: MetadataSource | None = None,
         max_requests: int | None = None,
+        fix: "FixSettings | None" = None,
         secrets: Callable[[], Sequence[str]] | None = None,
         clock: Callable[[], datetime] | None = None,
     ) -> None:
@@ -166,6 +178,7 @@ class AsyncDependfix:
         self.runner = runner or SubprocessRunner()
         self.max_requests = max_requests
         self._secrets = secrets or self._own_secrets
+        self._fix_settings = fix
         self._clock = clock or (lambda: datetime.now(UTC))
         self._given_metadata = metadata
 
@@ -221,6 +234,19 @@ class AsyncDependfix:
         from dependfix_core.ecosystems.registry import ECOSYSTEMS  # noqa: PLC0415  # every reader and parser
 
         return ECOSYSTEMS
+
+    @functools.cached_property
+    def fixer(self) -> "Fixer":
+        """Carries plans out, within what the operator allows."""
+        from dependfix_core.ecosystems.registry import FIXABLE  # noqa: PLC0415  # every writer
+        from dependfix_core.fixing import Fixer, FixSettings  # noqa: PLC0415  # as above
+
+        return Fixer(
+            ecosystems=FIXABLE,
+            addresses=self.registry_addresses,
+            runner=self.runner,
+            settings=self._fix_settings or FixSettings(),
+        )
 
     @functools.cached_property
     def _github_http(self) -> HttpClient:
@@ -394,29 +420,36 @@ class AsyncDependfix:
         policy: ScanPolicy | None = None,
         dry_run: bool = False,
         allow_dirty: bool = False,
+        plan: Plan | None = None,
         run_id: str | None = None,
         timeout_s: float | None = None,
         write_reports: bool = True,
         on_progress: OnProgress = silent,
     ) -> RunResult:
-        """Scan one repository and write the report.
+        """Scan one repository, in mode `fix` carry the plan out in its checkout, and write the report.
+
+        With `plan` exactly that plan is carried out.
 
         Raises:
+            StalePlanError: `plan` was made on other files or for other alerts.
+            DirtyCheckoutError: Files to be written have uncommitted changes.
             DependfixError: The alerts could not be measured, or the checkout cannot be used.
             TimeLimitError: It took longer than `timeout_s`; what was begun is undone.
         """
         started = self.now()
         request = ScanRequest(
             repository=self.repository_name(repository),
-            policy=policy or ScanPolicy(),
+            policy=plan.policy if plan is not None else policy or ScanPolicy(),
             mode=_served_mode(mode),
             work_dir=Path(workdir) if workdir is not None else None,
             dry_run=dry_run,
             allow_dirty=allow_dirty,
+            given=plan,
         )
+        apply = functools.partial(self._carry_out, started) if mode == "fix" else None
         try:
             with anyio.fail_after(timeout_s):
-                scanned = await scan(request, _Sources(self), now=started, on_progress=on_progress)
+                scanned = await scan(request, _Sources(self), now=started, apply=apply, on_progress=on_progress)
         except TimeoutError as error:
             raise TimeLimitError(f"the run did not end within {timeout_s:g} s", retryable=True) from error
         info = RunInfo(
@@ -433,6 +466,95 @@ class AsyncDependfix:
         with contextlib.suppress(ReportNotWrittenError):  # the report says so, or there is none
             await anyio.to_thread.run_sync(PlanStore(self.places.reports).save, scanned.planned.plan)
         return await self._reported(result)
+
+    async def _carry_out(self, now: datetime, planned: Planned, on_progress: OnProgress) -> Applied:
+        checkout = planned.files.checkout
+        assert checkout is not None, "a run that fixes has a checkout"
+        count = len(planned.plan.remediations)
+        on_progress(Progress(message=f"writing and proving {count} remediations"))
+        return await self.fixer.fix(
+            planned.plan,
+            planned.fetched.alerts,
+            checkout.git,
+            now=now,
+            allow_dirty=planned.request.allow_dirty,
+            dry_run=planned.request.dry_run,
+        )
+
+    async def apply(
+        self, plan: Plan, *, workdir: str | Path | None = None, allow_dirty: bool = False, dry_run: bool = False
+    ) -> RunResult:
+        """Carry out exactly `plan` in a checkout of its repository, and write the report.
+
+        Raises:
+            StalePlanError: The plan was made on other files or for other alerts.
+            DependfixError: As `run_scan`.
+        """
+        return await self.run_scan(
+            plan.repository, mode="fix", workdir=workdir, plan=plan, allow_dirty=allow_dirty, dry_run=dry_run
+        )
+
+    async def preview(self, planned: Planned) -> Plan:
+        """The plan with the diff that applying it makes, as far as no package manager has to write."""
+        tree = planned.files.tree
+        if tree is None:
+            return planned.plan
+        return await self.fixer.preview(planned.plan, planned.fetched.alerts, tree, now=self.now())
+
+    async def fix_dependency(
+        self,
+        repository: str,
+        package: str,
+        target: str,
+        *,
+        workdir: str | Path | None = None,
+        ecosystem: str = "",
+        manifest: str = "",
+        policy: ScanPolicy | None = None,
+        allow_dirty: bool = False,
+        dry_run: bool = False,
+        timeout_s: float | None = None,
+    ) -> DependencyFixResult:
+        """Move one package to one version in a checkout, by the same legality and proof as for an alert.
+
+        Runs without a token too; then the result warns that the target was not
+        checked against open alerts. A refusal is a result with `success` false.
+
+        Raises:
+            ArgumentError: No manifest holds the package, or several do.
+            DirtyCheckoutError: Files to be written have uncommitted changes.
+            WorkspaceMismatchError: There is no checkout of the repository.
+            TimeLimitError: It took longer than `timeout_s`; what was begun is undone.
+        """
+        from dependfix_core.fixing import fix_dependency  # noqa: PLC0415  # every writer
+
+        name = self.repository_name(repository)
+        request = ScanRequest(
+            repository=name,
+            policy=policy or ScanPolicy(),
+            mode="fix",
+            work_dir=Path(workdir) if workdir is not None else None,
+            dry_run=dry_run,
+            allow_dirty=allow_dirty,
+        )
+        sources = _Sources(self)
+        warning = None
+        try:
+            fetched = await sources.fetch(request, silent)
+        except AuthenticationError as error:
+            if error.code != "auth_missing":
+                raise
+            fetched = FetchedAlerts(repository=name, names=(name,), alerts=())
+            warning = "GITHUB_TOKEN not set: the target was not checked against the ranges of open alerts"
+        files = await sources.open_files(request, fetched)
+        wanted = DependencyRequest(package=package, target=target, ecosystem=ecosystem, manifest=manifest)
+        try:
+            with anyio.fail_after(timeout_s):
+                return await fix_dependency(
+                    self.fixer, wanted, request, fetched, files, self.metadata, now=self.now(), warning=warning
+                )
+        except TimeoutError as error:
+            raise TimeLimitError(f"the fix did not end within {timeout_s:g} s", retryable=True) from error
 
     async def scan_many(
         self,
@@ -593,8 +715,10 @@ class AsyncDependfix:
 
 
 def _served_mode(mode: str) -> RunMode:
+    if mode == "fix":
+        return "fix"
     if mode != "report-only":
-        raise UnsupportedError(f"mode {mode} is not served", hint="Use mode='report-only'.")
+        raise UnsupportedError(f"mode {mode} is not served", hint="Use mode='report-only' or 'fix'.")
     return "report-only"
 
 
@@ -647,7 +771,7 @@ class _Sources:
             return await self._on_github(fetched)
         top, git_dir = checkout.git.top, checkout.git.git_dir
         if is_interrupted(git_dir):
-            if not owner.places.recover:
+            if not owner.places.recover and request.mode != "fix":
                 raise CheckoutBusyError(
                     f"{top} was left in the middle of a change",
                     hint=f"Bring it back with: dependfix-mcp doctor --recover {shlex.quote(str(top))}",
@@ -916,6 +1040,23 @@ class Dependfix:
             DependfixError: The alerts could not be measured, or the checkout cannot be used.
         """
         return self._call(self._twin.run_scan, repository, mode=mode, workdir=workdir, policy=policy, **options)
+
+    def apply(self, plan: Plan, *, workdir: str | Path | None = None, **options: Any) -> RunResult:
+        """See `AsyncDependfix.apply`.
+
+        Raises:
+            StalePlanError: The plan was made on other files or for other alerts.
+            DependfixError: As `run_scan`.
+        """
+        return self._call(self._twin.apply, plan, workdir=workdir, **options)
+
+    def fix_dependency(self, repository: str, package: str, target: str, **options: Any) -> DependencyFixResult:
+        """See `AsyncDependfix.fix_dependency`.
+
+        Raises:
+            DependfixError: The checkout cannot be used, or an argument does not fit it.
+        """
+        return self._call(self._twin.fix_dependency, repository, package, target, **options)
 
     def scan_many(
         self,

@@ -20,11 +20,14 @@ from dependfix_core.model.records import Record, RecordKey
 from dependfix_core.model.run import Applied
 from dependfix_core.model.steps import Step
 from dependfix_core.pipeline.build import Builder, RelockPolicy, Replan
-from dependfix_core.pipeline.dependency import DependencyPlan, DependencyRequest, plan_dependency
+from dependfix_core.pipeline.dependency import PSEUDO_ALERT, DependencyPlan, DependencyRequest, plan_dependency
 from dependfix_core.pipeline.fix import FixOptions, VerifyCommands, fix_checkout, unified_diff
 from dependfix_core.pipeline.plan import plan_repository
+from dependfix_core.pipeline.run import FetchedAlerts, OpenedFiles, ScanRequest
 from dependfix_core.process import Runner
 from dependfix_core.relock import Relocker, ToolLocator
+from dependfix_core.report.build import view_step
+from dependfix_core.report.wire import DependencyFixResult, FileDiff
 from dependfix_core.trees import TreeSource, drive
 from dependfix_core.workspace.git import GitCheckout
 
@@ -132,3 +135,80 @@ class Fixer:
             relock=settings.relock,
             verify_with_tool=settings.verify_with_tool and with_tool,
         )
+
+
+async def fix_dependency(
+    fixer: Fixer,
+    wanted: DependencyRequest,
+    request: ScanRequest,
+    fetched: FetchedAlerts,
+    files: OpenedFiles,
+    metadata: MetadataSource,
+    *,
+    now: datetime,
+    warning: str | None = None,
+) -> DependencyFixResult:
+    """Move one package to one version in the opened checkout, and tell what came of it.
+
+    Raises:
+        ArgumentError: No unit holds the package, several do, or the target is no version.
+        DirtyCheckoutError: Files to be written have uncommitted changes.
+    """
+    tree, checkout = files.tree, files.checkout
+    assert tree is not None, "mode fix opens a checkout"
+    assert checkout is not None, "mode fix opens a checkout"
+    way = await fixer.plan_dependency(
+        wanted,
+        fetched.alerts,
+        tree,
+        metadata,
+        policy=request.policy,
+        repository=fetched.repository,
+        now=now,
+    )
+    told = DependencyFixResult(
+        package_name=way.package,
+        from_version=", ".join(way.from_versions),
+        to_version=wanted.target,
+        success=False,
+        warning=warning,
+        manifest_path=way.unit,
+        resolved_alerts=(),
+    )
+    if way.plan is None:
+        return told.model_copy(
+            update={
+                "error": way.detail or way.blocked_by or f"{way.package} cannot go to {wanted.target}",
+                "reason": way.reason,
+                "blocked_by": way.blocked_by,
+                "next_safe_version": way.next_safe,
+            }
+        )
+    applied = await fixer.fix(
+        way.plan, way.alerts, checkout.git, now=now, allow_dirty=request.allow_dirty, dry_run=request.dry_run
+    )
+    return told.model_copy(update=_told(way, way.plan, applied, wanted, warning))
+
+
+def _told(
+    way: DependencyPlan, plan: Plan, applied: Applied, wanted: DependencyRequest, warning: str | None
+) -> dict[str, object]:
+    remediation = next(one for one in plan.remediations if PSEUDO_ALERT in one.alerts)
+    declared = [edit for edit in remediation.edits if edit.kind != "override" and edit.at.endswith(way.package)]
+    failures = applied.errors
+    moved = not failures
+    warnings = [text for text in (warning, *remediation.warnings) if text]
+    return {
+        "success": moved,
+        "from_version": (declared[0].from_text if declared else None) or ", ".join(way.from_versions),
+        "to_version": declared[0].to_text if declared else wanted.target,
+        "is_major": remediation.is_major,
+        "error": "; ".join(error.message for error in failures) or None,
+        "reason": failures[0].category if failures else None,
+        "warning": "; ".join(warnings) or None,
+        "strategy": remediation.strategy,
+        "changes": tuple(FileDiff(path=path, diff=diff) for path, diff in sorted(applied.changed.items())),
+        "resolved_alerts": way.resolved if moved else (),
+        "verification": "passed" if moved else "failed",
+        "next_steps": tuple(view_step(step) for step in applied.next_steps),
+    }

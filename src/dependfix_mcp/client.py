@@ -123,6 +123,8 @@ def make_client(services: Services, *, places: "Places | None" = None) -> "Async
     """The library's client for these settings."""
     # PyGithub, parsers and the HTTP edge load on first use.
     from dependfix_core.facade import AsyncDependfix, Connection  # noqa: PLC0415  # see above
+    from dependfix_core.fixing import FixSettings  # noqa: PLC0415  # see above
+    from dependfix_core.pipeline.fix import VerifyCommands  # noqa: PLC0415  # see above
 
     settings = services.settings
     given, alerts = settings.github_token, settings.alerts_token
@@ -142,6 +144,11 @@ def make_client(services: Services, *, places: "Places | None" = None) -> "Async
         connection=connection,
         places=places or make_places(settings),
         runner=services.runner,
+        fix=FixSettings(
+            relock=settings.relock,
+            verify=VerifyCommands.of(settings.verify, settings.verify_env),
+            verify_with_tool=settings.verify_with_tool,
+        ),
         secrets=services.secrets,
     )
 

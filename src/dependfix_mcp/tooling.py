@@ -56,6 +56,8 @@ class ToolSpec:
     meta: dict[str, Any] | None = None
     read_only_fn: ToolFunction | None = None
     """The reduced form of a writing tool that stays listed under `--read-only`."""
+    called: str = ""
+    """The tool's name where that of `fn` is another one."""
     retired: Mapping[str, str] = field(default_factory=dict)
     """Argument of an older version → the hint when somebody still sends it."""
     verbatim: frozenset[str] = frozenset()
@@ -66,7 +68,7 @@ class ToolSpec:
     @property
     def name(self) -> str:
         """The tool's name on the wire."""
-        return getattr(self.fn, "__name__", "")
+        return self.called or getattr(self.fn, "__name__", "")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -104,6 +106,7 @@ class ProductTool(Tool):
         reduced = spec.read_only_fn if read_only else None
         tool = cls.from_function(
             _limited(reduced or spec.fn, spec.timeout_s),
+            name=spec.name,
             title=spec.title,
             annotations=ToolAnnotations(
                 read_only_hint=spec.read_only or reduced is not None,

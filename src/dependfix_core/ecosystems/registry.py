@@ -2,8 +2,10 @@
 
 from typing import Final
 
-from dependfix_core.ecosystems.base import Ecosystems, PlannableEcosystem
+from dependfix_core.ecosystems.base import Ecosystem, Ecosystems, PlannableEcosystem
 from dependfix_core.ecosystems.npm.ecosystem import NpmEcosystem
 from dependfix_core.ecosystems.pip.ecosystem import PythonEcosystem
 
 ECOSYSTEMS: Final[Ecosystems[PlannableEcosystem]] = Ecosystems(members=(NpmEcosystem(), PythonEcosystem()))
+FIXABLE: Final[Ecosystems[Ecosystem]] = Ecosystems(members=(NpmEcosystem(),))
+"""Those whose files are also written."""

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Protocol, TypeAlias
 
 from dependfix_core.ecosystems.base import Ecosystems, PlannableEcosystem
-from dependfix_core.errors import SourceError
+from dependfix_core.errors import SourceError, StalePlanError
 from dependfix_core.metadata.base import MetadataSource
 from dependfix_core.model.alert import Alert
 from dependfix_core.model.plan import Plan, PlanProblem
@@ -41,6 +41,8 @@ class ScanRequest:
     """The checkout that the caller names; `None` leaves the choice to the settings."""
     dry_run: bool = False
     allow_dirty: bool = False
+    given: Plan | None = None
+    """Exactly this plan is carried out, instead of a new one."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -125,17 +127,29 @@ async def plan_scan(
     """Fetch, find the files, plan.
 
     Raises:
+        StalePlanError: The alerts are not those that the given plan answers.
         DependfixError: The alerts could not be measured, or the checkout cannot be used.
     """
     on_progress(Progress(message=f"reading the alerts of {request.repository}"))
     fetched = await sources.fetch(request, on_progress)
+    if request.given is not None:
+        _require_same_alerts(request.given, fetched)
     chosen = select_alerts(fetched.alerts, request.policy).chosen
     # Nothing to decide, nothing to read; a checkout that was named is looked at all the same.
     wants_files = bool(chosen) or request.work_dir is not None or request.mode == "fix"
     files = await sources.open_files(request, fetched) if wants_files else OpenedFiles()
+    if request.given is not None:
+        return Planned(request=request, fetched=fetched, files=files, plan=request.given)
     on_progress(Progress(message=f"planning {len(chosen)} of {len(fetched.alerts)} alerts"))
     plan = await _plan(fetched, files, request.policy, sources, now)
     return Planned(request=request, fetched=fetched, files=files, plan=plan)
+
+
+def _require_same_alerts(plan: Plan, fetched: FetchedAlerts) -> None:
+    if plan.repository.lower() not in {name.lower() for name in fetched.names}:
+        raise StalePlanError(f"the plan is for {plan.repository}", hint="Plan again for this repository.")
+    if {one.alert for one in plan.outcomes} != {alert.number for alert in fetched.alerts}:
+        raise StalePlanError("the open alerts are not those that the plan was made for", hint="Plan again.")
 
 
 async def scan(

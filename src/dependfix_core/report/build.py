@@ -290,7 +290,7 @@ def build_result(
         errors=tuple(_view_error(error) for error in (*errors, *(error for run in ordered for error in _errors(run)))),
         plan=view_plan(single.plan) if single and single.plan else None,
         pull_requests=pull_requests or None,
-        next_steps=tuple(_view_step(step) for step in next_steps) or None,
+        next_steps=tuple(view_step(step) for step in next_steps) or None,
         checkout=_view_checkout(single.checkout) if single and single.checkout else None,
     )
 
@@ -394,7 +394,8 @@ def _view_error(error: RunError) -> RunProblem:
     )
 
 
-def _view_step(step: NextStep) -> WireNextStep:
+def view_step(step: NextStep) -> WireNextStep:
+    """A next step as it goes out."""
     return WireNextStep(command=step.command, folder=step.folder, why=step.why)
 
 

@@ -279,6 +279,34 @@ class RunResult(Wire):
         return self.model_copy(update={"report_files": files, "report_uri": uri})
 
 
+class FileDiff(Wire):
+    """What changed in one file."""
+
+    path: str = Field(description="Relative to the top level")
+    diff: str = Field(description="Unified, cut when long")
+
+
+class DependencyFixResult(Wire):
+    """What moving one package to one version came to; a refusal has `success` false and a reason."""
+
+    package_name: str = Field(description="As the manifest or lockfile spells it")
+    from_version: str = Field("", description="Declared text before, or locked versions")
+    to_version: str = Field("", description="Declared text after, or the locked version")
+    is_major: bool = Field(False, description="Whether it crosses a major version")
+    success: bool = Field(description="Whether the version is there now, or would be in a dry run")
+    error: str | None = Field(None, description="Why not")
+    warning: str | None = Field(None, description="What could not be checked, or should be looked at")
+    reason: str | None = Field(None, description="Reason of a refusal, from a closed list")
+    blocked_by: str | None = Field(None, description="The requirement that is in the way")
+    next_safe_version: str | None = Field(None, description="Least version outside all ranges")
+    manifest_path: str = Field("", description="Lockfile or manifest that decides")
+    strategy: str | None = Field(None, description="How the version gets there")
+    changes: tuple[FileDiff, ...] = Field((), description="Changed files")
+    resolved_alerts: tuple[int, ...] = Field((), description="Open alerts that this answers")
+    verification: str = Field("not-run", description="passed, failed or not-run")
+    next_steps: tuple[WireNextStep, ...] = Field((), description="What the user should run")
+
+
 def wire_time(time: datetime) -> str:
     """ISO 8601 in UTC with milliseconds and `Z`, as the original writes it."""
     return f"{time.astimezone(UTC):%Y-%m-%dT%H:%M:%S}.{time.microsecond // 1000:03d}Z"

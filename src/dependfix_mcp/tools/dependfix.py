@@ -10,18 +10,19 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import anyio
 import anyio.to_thread
-from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.mcpserver import Context, ElicitationResult, MCPServer, Resolve
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError
 from mcp.types import Completion
 from pydantic import Field
 
-from dependfix_core.errors import ArgumentError, DependfixError
+from dependfix_core.errors import ArgumentError, DependfixError, NotFoundError
 from dependfix_core.model.alert import Severity
 from dependfix_core.model.policy import ScanPolicy
 from dependfix_core.model.progress import OnProgress, Progress
 from dependfix_core.process import clean_text, redact
 from dependfix_core.report.run_id import is_run_id, new_run_id
 from dependfix_core.report.wire import RunConfig, RunResult, render_json, to_wire, wire_time
+from dependfix_mcp.approval import Approval, approve_dependency, approve_scan, require
 from dependfix_mcp.client import Client
 from dependfix_mcp.cursors import digest_of, read_cursor, write_cursor
 from dependfix_mcp.runs import LiveRun, Runs
@@ -32,6 +33,7 @@ from dependfix_mcp.tools.dependfix_views import (
     CoverageEntry,
     DiscoverResult,
     FetchAlertsResult,
+    FixDependencyResult,
     HistoryResult,
     OverviewGroup,
     OverviewResult,
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
     from dependfix_core.github.alerts import AlertPage
     from dependfix_core.github.owners import OwnerListing
     from dependfix_core.github.repositories import RepositoryFacts
+    from dependfix_core.model.plan import Plan
     from dependfix_core.pipeline.overview import AlertGroup
     from dependfix_core.report.history import History
     from dependfix_core.report.plan_store import PlanStore
@@ -56,6 +59,8 @@ INSTRUCTIONS: Final = """\
 dependfix: Dependabot alerts of GitHub repositories.
 To see what is open in a repository call `fetch_alerts`; over whole organisations `alert_overview`.
 To judge a repository call `run_scan` (report-only): it says for each alert what would fix it, or why nothing does.
+To fix its checkout call `run_scan` with mode=fix; to apply exactly a plan that was looked at, give its planId.
+To move one package call `fix_dependency`.
 `plan_fixes` gives the plan alone, and keeps it under its planId.
 A long `run_scan` answers status=running with a runId; `get_last_report` with that runId gives state and result.
 `history` lists earlier runs, `discover_repos` the repositories of an owner.
@@ -89,6 +94,13 @@ Exclude = Annotated[list[str], Field(max_length=50, description="No repositories
 WorkDir = Annotated[str, Field(max_length=4000, description="Absolute path of a checkout of the repository")]
 Packages = Annotated[list[str], Field(max_length=100, description="Only these packages; empty for all")]
 AllowMajor = Annotated[bool, Field(description="Whether a fix may cross a major version")]
+Mode = Annotated[Literal["report-only", "fix"], Field(description="report-only changes nothing; fix writes")]
+MaxAlerts = Annotated[int, Field(ge=0, le=100_000, description="Only the most urgent ones; 0 for all")]
+PlanId = Annotated[str, Field(max_length=100, description="Exactly this plan of plan_fixes; its own choices count")]
+AllowDirty = Annotated[bool, Field(description="Also write files that have uncommitted changes")]
+DryRun = Annotated[bool, Field(description="Only show what would change")]
+PackageName = Annotated[str, Field(min_length=1, max_length=300, description="Package", examples=["lodash"])]
+TargetVersion = Annotated[str, Field(min_length=1, max_length=100, description="Version", examples=["4.17.21"])]
 AlertNumbers = Annotated[list[int], Field(max_length=500, description="Only these alert numbers; empty for all")]
 
 
@@ -121,15 +133,30 @@ class DependfixTools:
         )
         remote = functools.partial(read, open_world=True, timeout_s=120 + waits)
         local = functools.partial(read, open_world=False, timeout_s=60)
+        writes = functools.partial(
+            ToolSpec,
+            read_only=False,
+            destructive=True,
+            idempotent=False,
+            open_world=True,
+            explain=self._name_checkout,
+        )
         return (
             remote(fn=self.fetch_alerts, title="Fetch Dependabot alerts"),
             remote(fn=self.alert_overview, title="Overview of alerts across repositories", timeout_s=600 + waits),
             remote(fn=self.plan_fixes, title="Plan fixes", timeout_s=300 + waits),
-            remote(
-                fn=self.run_scan,
+            writes(
+                fn=self.run_scan_confirmed if self._settings.confirm else self.run_scan,
+                called="run_scan",
+                read_only_fn=self.run_scan_report_only,
                 title="Scan a repository",
-                idempotent=False,
                 timeout_s=self._settings.answer_within_s + 60.0,
+            ),
+            writes(
+                fn=self.fix_dependency_confirmed if self._settings.confirm else self.fix_dependency,
+                called="fix_dependency",
+                title="Fix one dependency",
+                timeout_s=self._settings.run_timeout_s + 60.0,
             ),
             local(
                 fn=self.get_last_report,
@@ -271,7 +298,7 @@ class DependfixTools:
         folder = _folder(workDir)
         async with _telling(ctx) as on_progress:
             planned = await client.plan_scan(name, workdir=folder, policy=policy, on_progress=on_progress)
-        plan = planned.plan
+            plan = await client.preview(planned)
         problems = [ReadProblem(message=_about(problem.target, problem.message)) for problem in plan.problems]
         uri: str | None = f"{PLANS_URI}{plan.plan_id}"
         try:
@@ -320,15 +347,78 @@ class DependfixTools:
         self,
         ctx: Context,
         repo: Repo,
-        mode: Annotated[Literal["report-only"], Field(description="report-only changes nothing")] = "report-only",
+        mode: Mode = "report-only",
         severity: Severities = "high",
-        workDir: WorkDir = "",  # the wire's name
+        workDir: WorkDir = "",
         packages: Packages = [],  # noqa: B006  # read only; the default of the schema
         alerts: AlertNumbers = [],  # noqa: B006  # as above
         allowMajor: AllowMajor = False,  # noqa: FBT002  # the wire's default
-        maxAlerts: Annotated[
-            int, Field(ge=0, le=100_000, description="Only the most urgent ones; 0 for all")
-        ] = 0,  # the wire's name
+        maxAlerts: MaxAlerts = 0,
+        planId: PlanId = "",
+        allowDirty: AllowDirty = False,  # noqa: FBT002  # the wire's default
+        dryRun: DryRun = False,  # noqa: FBT002  # the wire's default
+    ) -> RunScanResult:
+        """Scan one repository: what would fix each open alert, or why nothing does; with mode=fix, fix it.
+
+        Mode fix writes manifests and lockfiles of the checkout (workDir), proves each fix and puts back what does not
+        hold; dryRun shows the diff only. With planId exactly that plan is applied. Every alert is accounted for once;
+        a report is written. A scan that takes longer answers status=running: ask get_last_report(runId).
+        """
+        client = await self._client.get()
+        name = self._allowed(client.repository_name(repo))
+        policy = self._policy(severity, packages, alerts, allow_major=allowMajor, max_alerts=maxAlerts)
+        plan = await self._given_plan(planId) if planId else None
+        if plan is not None:
+            policy = plan.policy
+        return await self._scan(
+            ctx,
+            name,
+            mode,
+            policy,
+            _folder(workDir),
+            plan=plan,
+            allow_dirty=allowDirty,
+            dry_run=dryRun,
+        )
+
+    async def run_scan_confirmed(
+        self,
+        ctx: Context,
+        repo: Repo,
+        approval: Annotated[ElicitationResult[Approval], Resolve(approve_scan)],
+        mode: Mode = "report-only",
+        severity: Severities = "high",
+        workDir: WorkDir = "",
+        packages: Packages = [],  # noqa: B006  # read only; the default of the schema
+        alerts: AlertNumbers = [],  # noqa: B006  # as above
+        allowMajor: AllowMajor = False,  # noqa: FBT002  # the wire's default
+        maxAlerts: MaxAlerts = 0,
+        planId: PlanId = "",
+        allowDirty: AllowDirty = False,  # noqa: FBT002  # the wire's default
+        dryRun: DryRun = False,  # noqa: FBT002  # the wire's default
+    ) -> RunScanResult:
+        """Scan one repository: what would fix each open alert, or why nothing does; with mode=fix, fix it.
+
+        Mode fix asks the user first, then writes manifests and lockfiles of the checkout (workDir), proves each fix
+        and puts back what does not hold; dryRun shows the diff only. With planId exactly that plan is applied. Every
+        alert is accounted for once; a report is written. A longer scan answers status=running: get_last_report(runId).
+        """
+        require(approval)
+        return await self.run_scan(
+            ctx, repo, mode, severity, workDir, packages, alerts, allowMajor, maxAlerts, planId, allowDirty, dryRun
+        )
+
+    async def run_scan_report_only(
+        self,
+        ctx: Context,
+        repo: Repo,
+        mode: Annotated[Literal["report-only"], Field(description="report-only changes nothing")] = "report-only",
+        severity: Severities = "high",
+        workDir: WorkDir = "",
+        packages: Packages = [],  # noqa: B006  # read only; the default of the schema
+        alerts: AlertNumbers = [],  # noqa: B006  # as above
+        allowMajor: AllowMajor = False,  # noqa: FBT002  # the wire's default
+        maxAlerts: MaxAlerts = 0,
     ) -> RunScanResult:
         """Scan one repository: what would fix each open alert, or why nothing does; writes a report.
 
@@ -338,7 +428,31 @@ class DependfixTools:
         client = await self._client.get()
         name = self._allowed(client.repository_name(repo))
         policy = self._policy(severity, packages, alerts, allow_major=allowMajor, max_alerts=maxAlerts)
-        folder = _folder(workDir)
+        return await self._scan(ctx, name, mode, policy, _folder(workDir))
+
+    async def _given_plan(self, plan_id: str) -> "Plan":
+        try:
+            return await anyio.to_thread.run_sync(self._plans().load, plan_id)
+        except NotFoundError as error:
+            raise ArgumentError(
+                f"planId: {error.message}",
+                hint="Use the planId that plan_fixes gave; the newest 50 are kept.",
+                details={"argument": "planId"},
+            ) from error
+
+    async def _scan(
+        self,
+        ctx: Context,
+        name: str,
+        mode: Literal["report-only", "fix"],
+        policy: ScanPolicy,
+        folder: Path | None,
+        *,
+        plan: "Plan | None" = None,
+        allow_dirty: bool = False,
+        dry_run: bool = False,
+    ) -> RunScanResult:
+        client = await self._client.get()
         started = client.now()
         run = LiveRun(
             run_id=new_run_id(started),
@@ -346,8 +460,9 @@ class DependfixTools:
             started_at=started,
             config=RunConfig(
                 mode=mode,
-                severity_threshold=severity,
+                severity_threshold=policy.severity,
                 repositories=(name,),
+                dry_run=dry_run,
                 max_alerts_per_repository=policy.max_alerts or 0,
             ),
         )
@@ -355,8 +470,12 @@ class DependfixTools:
         async def work(live: LiveRun) -> RunResult:
             return await client.run_scan(
                 name,
+                mode=mode,
                 workdir=folder,
                 policy=policy,
+                plan=plan,
+                allow_dirty=allow_dirty,
+                dry_run=dry_run,
                 run_id=live.run_id,
                 timeout_s=self._settings.run_timeout_s,
                 on_progress=live.note,
@@ -369,6 +488,73 @@ class DependfixTools:
         if run.result is not None:
             return RunScanResult.model_validate({"ok": True, **shed(self._leaving(to_wire(run.result)), limit=_ROOM)})
         return RunScanResult.model_validate({"ok": True, **_running(run)})
+
+    # --- one dependency -------------------------------------------------------------
+
+    async def fix_dependency(
+        self,
+        ctx: Context,
+        repo: Repo,
+        packageName: PackageName,
+        targetVersion: TargetVersion,
+        workDir: WorkDir = "",
+        ecosystem: Annotated[str, Field(max_length=40, description="npm or pip, where a name is in both")] = "",
+        manifestPath: Annotated[
+            str, Field(max_length=1000, description="Manifest or lockfile, where several hold the package")
+        ] = "",
+        allowDirty: AllowDirty = False,  # noqa: FBT002  # the wire's default
+        dryRun: DryRun = False,  # noqa: FBT002  # the wire's default
+    ) -> FixDependencyResult:
+        """Move one package, direct or transitive, to one version in the checkout (workDir), and prove the result.
+
+        Writes manifests and lockfiles; dryRun shows the diff only. What is not legal or not safe is refused with its
+        reason and leaves everything as it was (success=false). An explicit target may cross a major version.
+        """
+        client = await self._client.get()
+        name = self._allowed(client.repository_name(repo))
+        async with _telling(ctx):
+            done = await client.fix_dependency(
+                name,
+                packageName.strip(),
+                targetVersion.strip(),
+                workdir=_folder(workDir),
+                ecosystem=ecosystem.strip(),
+                manifest=manifestPath.strip(),
+                policy=self._policy("all", (), (), allow_major=True),
+                allow_dirty=allowDirty,
+                dry_run=dryRun,
+                timeout_s=self._settings.run_timeout_s,
+            )
+        wire = done.model_dump(mode="json", by_alias=True, exclude_none=True)
+        changes = wire["changes"]
+        wire["changes"] = [cut_to(change, _ROOM // max(1, len(changes))) for change in changes]
+        error = wire.pop("error", None)
+        return FixDependencyResult.model_validate({"ok": True, **wire, **({"error": error} if error else {})})
+
+    async def fix_dependency_confirmed(
+        self,
+        ctx: Context,
+        repo: Repo,
+        packageName: PackageName,
+        targetVersion: TargetVersion,
+        approval: Annotated[ElicitationResult[Approval], Resolve(approve_dependency)],
+        workDir: WorkDir = "",
+        ecosystem: Annotated[str, Field(max_length=40, description="npm or pip, where a name is in both")] = "",
+        manifestPath: Annotated[
+            str, Field(max_length=1000, description="Manifest or lockfile, where several hold the package")
+        ] = "",
+        allowDirty: AllowDirty = False,  # noqa: FBT002  # the wire's default
+        dryRun: DryRun = False,  # noqa: FBT002  # the wire's default
+    ) -> FixDependencyResult:
+        """Move one package, direct or transitive, to one version in the checkout (workDir), and prove the result.
+
+        Asks the user first, then writes manifests and lockfiles; dryRun shows the diff only. What is not legal or not
+        safe is refused with its reason and leaves everything as it was (success=false).
+        """
+        require(approval)
+        return await self.fix_dependency(
+            ctx, repo, packageName, targetVersion, workDir, ecosystem, manifestPath, allowDirty, dryRun
+        )
 
     async def _wait_for(self, run: LiveRun, ctx: Context) -> None:
         """Wait until the run has ended or the host would give up; a cancelled call ends the run."""

@@ -5,6 +5,7 @@ from typing import Any
 from pydantic import ConfigDict, Field
 
 from dependfix_core.report.wire import (
+    FileDiff,
     HistoryRun,
     NormalizedSecurityAlert,
     PlanView,
@@ -151,6 +152,26 @@ class PlanResult(Envelope):
     next_steps: list[WireNextStep] | None = Field(None, alias="nextSteps", description="What can be done now")
     problems: list[ReadProblem] | None = Field(None, description="What could not be read")
     truncated: dict[str, int] | None = Field(None, description="Entries that were left out, by list")
+
+
+class FixDependencyResult(Envelope):
+    """What moving one package came to; with `ok` and without `success` it was refused, with the reason."""
+
+    package_name: str | None = Field(None, alias="packageName", description="As the lockfile spells it")
+    from_version: str | None = Field(None, alias="fromVersion", description="Declared text before, or locked versions")
+    to_version: str | None = Field(None, alias="toVersion", description="Declared text after, or the locked version")
+    is_major: bool | None = Field(None, alias="isMajor", description="Whether it crosses a major version")
+    success: bool | None = Field(None, description="Whether the version is there now, or would be in a dry run")
+    warning: str | None = Field(None, description="What could not be checked, or should be looked at")
+    reason: str | None = Field(None, description="Reason of a refusal, from a closed list")
+    blocked_by: str | None = Field(None, alias="blockedBy", description="The requirement that is in the way")
+    next_safe_version: str | None = Field(None, alias="nextSafeVersion", description="Least version outside all ranges")
+    manifest_path: str | None = Field(None, alias="manifestPath", description="Lockfile or manifest that decides")
+    strategy: str | None = Field(None, description="How the version gets there")
+    changes: list[FileDiff] | None = Field(None, description="Changed files: path, diff")
+    resolved_alerts: list[int] | None = Field(None, alias="resolvedAlerts", description="Alerts that this answers")
+    verification: str | None = Field(None, description="passed, failed or not-run")
+    next_steps: list[WireNextStep] | None = Field(None, alias="nextSteps", description="What the user should run")
 
 
 Objects = list[dict[str, Any]]
