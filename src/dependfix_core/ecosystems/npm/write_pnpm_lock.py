@@ -249,11 +249,13 @@ class _Work:
             raise CannotWriteError(f"{name} {version} brings packages inside its own file")
         peers = self._peers(old, release)
         before: dict[str, str] = {}
+        stood_in: dict[str, str] = {}
         for section in _RESOLVED:
             for asked, reference in texts(stored.get(section)).items():
                 key = self._lock.key_of(asked, reference)
                 if key is not None:
                     before[asked] = key
+                    stood_in[asked] = section
         found: dict[str, dict[str, str]] = {section: {} for section in _RESOLVED}
         optional = requirements(release, "optional")
         for asked, text in {**requirements(release, "prod"), **optional}.items():
@@ -265,9 +267,9 @@ class _Work:
             elif asked not in optional:
                 raise CannotWriteError(f"{name} {version} would lack {asked}")
         for asked in peers:
-            if asked in before and asked not in found["dependencies"]:
+            if asked in before:
                 target = self._renamed.get(before[asked], before[asked])
-                found["dependencies"][asked] = self._reference(asked, target)
+                found[stood_in[asked]][asked] = self._reference(asked, target)
         if not self._is_nine:
             stored = {key: value for key, value in stored.items() if key in _OF_COPY}
             stored |= self._about(release, self._lock.packages.get(old, {}))
@@ -378,7 +380,10 @@ class _Work:
             "peerDependencies": peers,
             "peerDependenciesMeta": {name: {"optional": "true"} for name in sorted(_optional_peers(release))},
         }
-        if not self._is_nine and release.has_install_script:
+        # pnpm 8 also says so of packages for other platforms, which it does not look into.
+        if not self._is_nine and (
+            release.has_install_script or old.get("requiresBuild") or (not old and release.platform)
+        ):
             about["requiresBuild"] = "true"
         return {key: value for key, value in about.items() if value}
 
