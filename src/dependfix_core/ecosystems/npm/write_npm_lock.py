@@ -365,7 +365,7 @@ class _Legacy:
         else:
             entry.pop("dependencies", None)
         if now.get("link") and isinstance(folder, str) and self._new.get(folder) is not self._old.get(folder):
-            entry["requires"] = self._requires(entry, self._old.get(folder, {}), self._new[folder])
+            entry["requires"] = self._requires(entry, self._old.get(folder, {}), self._new[folder], is_top=True)
         return old if entry == old else entry
 
     def _update(self, place: str, entry: dict[str, Any], now: Mapping[str, Any]) -> None:
@@ -382,17 +382,19 @@ class _Legacy:
             else:
                 entry.pop(key, None)
         if place in self._wanted.moved or not before:
-            requires = self._requires(entry, before, now)
+            requires = self._requires(entry, before, now, is_top=False)
             if requires or _table(now.get("peerDependencies")):
                 entry["requires"] = requires
             else:
                 entry.pop("requires", None)
 
-    def _requires(self, entry: Mapping[str, Any], before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, str]:
+    def _requires(
+        self, entry: Mapping[str, Any], before: Mapping[str, Any], now: Mapping[str, Any], *, is_top: bool
+    ) -> dict[str, str]:
         """Requirements without peers. What an override replaced keeps its text as long as the requirement does."""
         found: dict[str, str] = {}
         for section in _KINDS:
-            if section == "devDependencies" and "version" in now and not now.get("link"):
+            if section == "devDependencies" and not is_top:
                 continue
             for name, text in _table(now.get(section)).items():
                 if name in self._forced and _table(before.get(section)).get(name) != text:

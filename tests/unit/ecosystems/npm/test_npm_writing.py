@@ -1,0 +1,133 @@
+"""Plans written into JavaScript locks. The golden differences are those that the real tools left unchanged."""
+
+import difflib
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from dependfix_core.ecosystems.base import WriteRefusal
+from dependfix_core.ecosystems.npm.read import read_units
+from dependfix_core.ecosystems.npm.write import write
+from dependfix_core.model.files import ChangeSet
+from dependfix_core.model.plan import Edit
+from fakes.npm_writing import (
+    CASES,
+    DATA,
+    case_files,
+    release_records,
+    remediation_of,
+    unit_of_case,
+    written_case,
+)
+from fakes.step_driver import drive, listing_of
+
+GOLDEN = DATA / "written"
+
+
+def difference(changes: ChangeSet) -> str:
+    """All changes as one text; every line end is visible."""
+    lines: list[str] = []
+    for change in changes.changes:
+        before = (change.before or b"").decode().split("\n")
+        after = (change.after or b"").decode().split("\n")
+        lines += difflib.unified_diff(before, after, change.path, change.path, n=0, lineterm="")
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_written_files_are_those_that_the_tools_accepted(name: str) -> None:
+    _, changes = written_case(CASES[name])
+
+    assert isinstance(changes, ChangeSet), changes
+    golden = GOLDEN / f"{name}.diff"
+    assert difference(changes) == golden.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_reading_what_was_written_gives_the_plans_end_state(name: str) -> None:
+    case = CASES[name]
+    files, changes = written_case(case)
+    assert isinstance(changes, ChangeSet)
+    after = {**files, **{change.path: change.after for change in changes.changes if change.after is not None}}
+
+    (before_unit,) = drive(read_units(listing_of(files), [case.lock]), files)
+    (unit,) = drive(read_units(listing_of(after), [case.lock]), after)
+
+    assert (unit.problems, unit.format_version) == ((), before_unit.format_version)
+    versions = {(instance.name, instance.version) for instance in unit.instances.values()}
+    for where, version in case.moves.items():
+        assert (before_unit.instances[where].name, version) in versions
+    assert versions >= set(case.added.values())
+    assert not any(where in unit.instances for where in case.removed)
+    edge_count = sum(1 for instance in unit.instances.values() for _ in instance.edges)
+    assert edge_count > 0
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_plan_without_moves_changes_nothing(name: str) -> None:
+    case = replace(CASES[name], moves={}, added={}, removed=(), edits=(), esbuild=False)
+
+    _, changes = written_case(case)
+
+    assert changes == ChangeSet()
+
+
+def test_golden_files_are_all_used() -> None:
+    assert {Path(path).stem for path in GOLDEN.glob("*.diff")} == set(CASES)
+
+
+def test_windows_line_ends_and_a_byte_order_mark_stay() -> None:
+    for name in ("npm3-override", "npm1-flags", "yarn1-lines", "pnpm9-lines"):
+        case = CASES[name]
+        files = case_files(case)
+        mark = b"\xef\xbb\xbf" if case.lock == "package-lock.json" else b""
+        dressed = {path: mark + content.replace(b"\n", b"\r\n") for path, content in files.items()}
+        unit = unit_of_case(case, dressed)
+
+        plain = written_case(case)[1]
+        changes = drive(write(unit, [remediation_of(case, unit)]), dressed, release_records())
+
+        assert isinstance(changes, ChangeSet)
+        assert isinstance(plain, ChangeSet)
+        assert {change.path: change.after for change in changes.changes} == {
+            change.path: mark + (change.after or b"").replace(b"\n", b"\r\n") for change in plain.changes
+        }
+
+
+def refusal(name: str, **changed: object) -> WriteRefusal:
+    _, written = written_case(replace(CASES[name], **changed))  # type: ignore[arg-type]  # each test names real fields
+    assert isinstance(written, WriteRefusal)
+    return written
+
+
+def test_what_would_break_a_requirement_is_refused() -> None:
+    """axios 0.21.2 needs follow-redirects 1.14, which stays where it is here."""
+    moves = {"node_modules/axios": "0.21.2"}
+
+    assert refusal("npm3-override", moves=moves, edits=()).reason == "tool-required"
+
+
+def test_a_closure_that_is_not_complete_is_refused() -> None:
+    for name in ("npm3-closure", "pnpm6-closure", "yarn1-resolution"):
+        added = dict(CASES[name].added)
+        added.pop(next(where for where, (package, _) in added.items() if package == "gopd"))
+
+        assert refusal(name, added=added).reason == "tool-required"
+
+
+def test_an_unknown_release_is_refused() -> None:
+    for name, where in (
+        ("npm3-override", "node_modules/lodash"),
+        ("npm1-flags", "node_modules/lodash"),
+        ("pnpm9-lines", "qs@6.5.2"),
+        ("yarn1-lines", "qs@~6.5.2"),
+    ):
+        assert refusal(name, moves={where: "99.0.0"}, removed=(), added={}).reason == "metadata-unavailable"
+
+
+def test_a_plan_for_other_files_is_refused() -> None:
+    """An edit whose text is not there any more."""
+    edit = Edit(path="package.json", at="dependencies.lodash", from_text="^9", to_text="^10")
+
+    assert refusal("npm3-override", edits=(edit,)).reason == "tool-required"
