@@ -1,25 +1,19 @@
 """The demonstration's repository as a loopback service, a registry and a git checkout."""
 
-import json
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import dependfix_mcp.demo
+from dependfix_mcp.demo.hosted import REPOSITORY as REPO
+from dependfix_mcp.demo.hosted import files, hosted_repository, records
 from dependfix_mcp.demo.loopback_github import HostedRepository, LoopbackGitHub
 from dependfix_mcp.demo.loopback_registry import LoopbackRegistry
 from dependfix_mcp.settings import Secret, Settings
 from fakes.github_server import TOKEN
 
-DATA = Path(dependfix_mcp.demo.__file__).parent / "data"
-REPO = "acme/storefront"
-
-
-def files() -> dict[str, bytes]:
-    top = DATA / "repository"
-    return {path.relative_to(top).as_posix(): path.read_bytes() for path in top.rglob("*") if path.is_file()}
+__all__ = ["REPO", "Storefront", "checkout", "files", "git", "storefront"]
 
 
 def git(top: Path, *arguments: str) -> str:
@@ -58,8 +52,7 @@ class Storefront:
 
 @contextmanager
 def storefront(folder: Path, **more: object) -> Iterator[Storefront]:
-    hosted = HostedRepository(full_name=REPO, alerts=json.loads((DATA / "alerts.json").read_bytes()), files=files())
-    with LoopbackGitHub([hosted], token=TOKEN) as github, LoopbackRegistry(DATA) as registry:
+    with LoopbackGitHub([hosted_repository()], token=TOKEN) as github, LoopbackRegistry(records()) as registry:
         top = checkout(folder / "checkout")
         fields: dict[str, object] = {
             "github_token": Secret(TOKEN),

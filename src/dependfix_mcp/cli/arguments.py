@@ -22,6 +22,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "serve": "answer an MCP client on stdin and stdout, or over HTTP (the default)",
     "scan": "scan repositories, print what was found and write reports",
     "report": "report the alerts of all repositories of an owner",
+    "demo": "show the whole way on a repository of our own, without a token or a network",
     "doctor": "say which settings hold, and what is missing",
 }
 
