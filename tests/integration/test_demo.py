@@ -36,7 +36,7 @@ def test_the_demonstration_fixes_its_repository_and_names_its_report(tmp_path: P
     assert "1  fetch_alerts: 18 open alerts" in run.stdout
     assert re.search(r"3  run_scan mode=fix: \d+ of 18 alerts fixed and proven", run.stdout)
     outcomes = re.findall(
-        r"^(\d+) +\S+ +(fixed|partly fixed|nothing to do|left, with a reason|put back)", run.stdout, re.M
+        r"^(\d+) +\S+ +(fixed|partly fixed|nothing to do|left, with a reason|put back)", run.stdout, re.MULTILINE
     )
     assert [int(number) for number, _ in outcomes] == list(range(1, 19))
     html = re.search(r"The report for people: (\S+\.html)", run.stdout)

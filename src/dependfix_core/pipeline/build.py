@@ -116,7 +116,9 @@ class Builder:
             ecosystem = self._ecosystems.serving(ecosystem_id)
             unit = await work.read(ecosystem, unit_name) if ecosystem is not None else None
             if ecosystem is None or unit is None:
-                why = Rejected(reason="tool-required", detail=f"{ecosystem_id} files are not written")
+                why = Rejected(
+                    reason="tool-required", detail=f"{ecosystem_id} files are not written", by_tool_missing=True
+                )
                 rejected.update(dict.fromkeys(indices, why))
                 continue
             changes, held, refused, said = await work.settle(ecosystem, unit, indices)
