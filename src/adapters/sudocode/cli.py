@@ -317,3 +317,27 @@ def check_id(argument: str, value: str) -> str:
     if not value.strip() or len(value) > 200 or _CONTROL.search(value):
         raise invalid(argument, f"{argument} must be an id such as i-x7k9 or s-14sh")
     return value
+
+
+def capability_report(capabilities: Capabilities) -> dict[str, list[str]]:
+    """What is exact, emulated and missing with a release, as tools and parameters."""
+    exact = ["list_issues", "show_issue", "create_issue", "update_issue", "close_issue", "list_specs", "show_spec"]
+    exact += ["create_spec", "link", "add_feedback", "show_feedback", "relocate_feedback", "stats", "status", "init"]
+    emulated = [
+        "ready (limit, priority, assignee)",
+        "list_feedback (filters)",
+        "stale_feedback",
+        "create_spec (design)",
+    ]
+    missing: list[str] = []
+    if not capabilities.ready_specs:
+        emulated += ["ready and blocked_issues (show_specs)", "stats (specs.ready)"]
+        missing += ["type of issues and specs", "estimate", "status of specs"]
+    if not capabilities.parent_child_links:
+        emulated.append("link (parent-child)")
+    if capabilities.feedback_states:
+        exact += ["acknowledge_feedback", "resolve_feedback", "wontfix_feedback"]
+    else:
+        emulated += ["resolve_feedback and wontfix_feedback (dismiss)"]
+        missing += ["acknowledge_feedback", "list_feedback (status other than open)", "close and dismiss remarks"]
+    return {"exact": exact, "emulated": emulated, "missing": missing}

@@ -13,6 +13,9 @@ from adapters.sudocode.session import BY_HAND, Payload, Sudocode
 
 MAX_BATCH: Final = 50
 _SNIPPET_CHARS: Final = 160
+_GRAPH_TITLE_CHARS: Final = 100
+_GRAPH_CYCLES: Final = 10
+_GRAPH_MEMBERS: Final = 15
 # After one of these the next item would fail in the same way, or make things worse.
 _ENDING: Final = frozenset(
     {
@@ -92,7 +95,8 @@ async def search(
     lists: dict[str, list[Row]] = {}
     for kind in kinds:
         options = {"limit": "-1"}
-        if await work.cli.has_option((kind, "list"), "grep"):
+        # The program knows upper and lower case of ASCII letters only.
+        if query.isascii() and await work.cli.has_option((kind, "list"), "grep"):
             options["grep"] = query
         rows = table(await work.read(kind, "list", options=options))
         if archived and await work.cli.has_option((kind, "list"), "archived"):
@@ -155,7 +159,8 @@ async def graph(sudocode: Sudocode, *, entity_id: str = "", limit: int = 50) -> 
     waiting = Waiting(snapshot, first_blocks_second=work.capabilities.first_blocks_second is not False)
 
     def named(node: Node) -> Row:
-        return {**brief(waiting.rows[node]), "kind": node[0]}
+        known = brief(waiting.rows[node])
+        return {**known, "title": str(known.get("title", ""))[:_GRAPH_TITLE_CHARS], "kind": node[0]}
 
     wanted = _around(waiting, entity_id) if entity_id else None
     edges = [
@@ -165,11 +170,11 @@ async def graph(sudocode: Sudocode, *, entity_id: str = "", limit: int = 50) -> 
     ]
     fitted = fit({"waiting": by_urgency(edges)}, budget_chars=sudocode.config.budget_chars // 2, limit=limit)
     groups = [group for group in waiting.cycles() if wanted is None or wanted & set(group)]
-    cycles = [[named(node) for node in group[:MAX_BATCH]] for group in groups]
+    cycles = [[named(node) for node in group[:_GRAPH_MEMBERS]] for group in groups]
     return work.payload(
         **fitted.lists,
-        cycles=cycles[:20],
-        critical_path=[named(node) for node in waiting.critical_path()][:50],
+        cycles=cycles[:_GRAPH_CYCLES],
+        critical_path=[named(node) for node in waiting.critical_path()[:MAX_BATCH]],
         meta=fitted.meta,
     )
 

@@ -27,6 +27,30 @@ class Snapshot:
         return out
 
 
+def detail_of(snapshot: Snapshot, node: Node) -> Row:
+    """An exported row as a show command prints it: links of both sides, tags and feedback."""
+    kind, entity_id = node
+    row = snapshot.rows()[node]
+
+    def shown(link: Row) -> Row:
+        return {
+            "from_id": link.get("from"),
+            "from_type": link.get("from_type"),
+            "to_id": link.get("to"),
+            "to_type": link.get("to_type"),
+            "relationship_type": link.get("type"),
+        }
+
+    links = [link for one in (*snapshot.issues, *snapshot.specs) for link in one.get("relationships") or ()]
+    return {
+        **row,
+        "relationships": {
+            "outgoing": [shown(link) for link in row.get("relationships") or ()],
+            "incoming": [shown(link) for link in links if (link.get("to_type"), link.get("to")) == (kind, entity_id)],
+        },
+    }
+
+
 class Waiting:
     """The waiting relation: each node with the nodes that it waits for."""
 

@@ -1,6 +1,6 @@
 """What an agent should know about sudocode, with the facts of the release that is installed here."""
 
-from adapters.sudocode.cli import Capabilities
+from adapters.sudocode.cli import Capabilities, capability_report
 from adapters.sudocode.failures import SudocodeError
 from adapters.sudocode.session import Sudocode
 
@@ -170,37 +170,13 @@ async def _here(sudocode: Sudocode, capabilities: Capabilities | None, trouble: 
         place = f"- Project: {root}"
     except SudocodeError as error:
         place = f"- Project: none yet ({error.code}). {error.hint}"
-    exact, emulated, missing = capability_report(capabilities)
+    report = capability_report(capabilities)
     return "\n".join(
         [
             f"- sudocode {capabilities.version}",
             place,
-            f"- Done by sudocode as it is: {', '.join(exact)}",
-            f"- Completed or computed here: {', '.join(emulated)}",
-            f"- Not available: {', '.join(missing) or 'nothing'}",
+            f"- Done by sudocode as it is: {', '.join(report['exact'])}",
+            f"- Completed or computed here: {', '.join(report['emulated'])}",
+            f"- Not available: {', '.join(report['missing']) or 'nothing'}",
         ]
     )
-
-
-def capability_report(capabilities: Capabilities) -> tuple[list[str], list[str], list[str]]:
-    """What is exact, emulated and missing with a release, as tools and parameters."""
-    exact = ["list_issues", "show_issue", "create_issue", "update_issue", "close_issue", "list_specs", "show_spec"]
-    exact += ["create_spec", "link", "add_feedback", "show_feedback", "relocate_feedback", "stats", "status", "init"]
-    emulated = [
-        "ready (limit, priority, assignee)",
-        "list_feedback (filters)",
-        "stale_feedback",
-        "create_spec (design)",
-    ]
-    missing: list[str] = []
-    if not capabilities.ready_specs:
-        emulated += ["ready and blocked_issues (show_specs)", "stats (specs.ready)"]
-        missing += ["type of issues and specs", "estimate", "status of specs"]
-    if not capabilities.parent_child_links:
-        emulated.append("link (parent-child)")
-    if capabilities.feedback_states:
-        exact += ["acknowledge_feedback", "resolve_feedback", "wontfix_feedback"]
-    else:
-        emulated += ["resolve_feedback and wontfix_feedback (dismiss)"]
-        missing += ["acknowledge_feedback", "list_feedback (status other than open)", "close and dismiss remarks"]
-    return exact, emulated, missing

@@ -18,12 +18,15 @@ from adapters.sudocode.entities import (
 )
 from adapters.sudocode.failures import SudocodeError, invalid
 from adapters.sudocode.fit import fit
-from adapters.sudocode.rows import Row, by_urgency, entity, listed, record, table
+from adapters.sudocode.graph import detail_of
+from adapters.sudocode.rows import Row, by_urgency, detail, entity, listed, record, table
 from adapters.sudocode.session import Payload, Sudocode, Work
 
 STATUSES: Final = ("open", "in_progress", "blocked", "needs_review", "closed")
 DEFAULT_TYPE: Final = "task"
 MAX_CHILDREN: Final = 50
+# Up to so many the program is asked for each; above, one export has them all.
+_SHOWN_ONE_BY_ONE: Final = 3
 DEFAULT_REASON: Final = "Completed"
 LIST_HINT: Final = "Filter by status, priority or assignee, use a smaller limit, or call show_issue for one text."
 TYPES_ALTERNATIVE: Final = "This release keeps no issue types; call again without type and use tags instead."
@@ -171,7 +174,9 @@ async def close_issue(sudocode: Sudocode, *, issue_ids: Sequence[str], reason: s
     said = {row.get("id"): row for row in answer}
     closed = {
         row["id"]: row
-        for row in await _rows_of(work, [issue_id for issue_id in ids if said.get(issue_id, {}).get("success")])
+        for row in await _rows_of(
+            sudocode, work, [issue_id for issue_id in ids if said.get(issue_id, {}).get("success")]
+        )
     }
     fitted = fit({"issues": list(closed.values())}, budget_chars=sudocode.config.budget_chars, hint=LIST_HINT)
     shaped = {row["id"]: row for row in fitted.lists["issues"]}
@@ -188,17 +193,14 @@ async def close_issue(sudocode: Sudocode, *, issue_ids: Sequence[str], reason: s
     return work.payload(results=results, meta=fitted.meta if reduced else None)
 
 
-async def _rows_of(work: Work, ids: list[str]) -> list[Row]:
-    """Rows of issues as they are now; those that cannot be had are left out with a warning."""
-    rows: list[Row] = []
+async def _rows_of(sudocode: Sudocode, work: Work, ids: list[str]) -> list[Row]:
+    """Issues as they are now; those that cannot be had are left out with a warning."""
     try:
-        if len(ids) > 3:
-            found = {row.get("id"): row for row in table(await work.read("issue", "list", options={"limit": "-1"}))}
-            rows = [listed(found[issue_id]) for issue_id in ids if issue_id in found]
-        else:
-            for issue_id in ids:
-                shown = await read_detail(work, "issue", issue_id)
-                rows.append({key: value for key, value in shown.items() if value not in ([], {})})
+        if len(ids) <= _SHOWN_ONE_BY_ONE:
+            return [await read_detail(work, "issue", issue_id) for issue_id in ids]
+        snapshot = await sudocode.snapshot(work)
+        there = snapshot.rows()
+        return [detail(detail_of(snapshot, ("issue", issue_id))) for issue_id in ids if ("issue", issue_id) in there]
     except SudocodeError as error:
-        work.warn("not_shown", f"the change is made, but not every issue could be read again: {error.message}")
-    return rows
+        work.warn("not_shown", f"the change is made, but the issues could not be read again: {error.message}")
+        return []

@@ -2,6 +2,7 @@
 
 from typing import Any, Final
 
+from adapters.sudocode.cli import capability_report
 from adapters.sudocode.entities import brief
 from adapters.sudocode.failures import SudocodeError
 from adapters.sudocode.fit import fit
@@ -152,6 +153,7 @@ async def _diagnostics(sudocode: Sudocode, work: Work) -> Payload:
         "cli_version": capabilities.version,
         "project_root": str(project.root),
         "database": project.database.name,
+        "capabilities": capability_report(capabilities),
         "blocks_means": _direction(first_blocks_second=capabilities.first_blocks_second),
         "unsynced_markdown": _unsynced(work, snapshot)[:MAX_NAMED],
     }

@@ -252,11 +252,18 @@ async def test_closing_only_missing_ids_is_an_answer_too(project: Project) -> No
 
 
 async def test_closing_many_gives_them_all(project: Project) -> None:
-    made = [await project.issue(f"Issue {number}") for number in range(5)]
+    made = [await project.issue(f"Issue {number}", tags=["t"]) for number in range(5)]
+    await project.done("link", from_id=made[0], to_id=made[1], type="related")
 
     closed = await project.done("close_issue", issue_ids=made)
 
     assert [entry["issue"]["status"] for entry in closed["results"]] == ["closed"] * 5
+    one, two = (entry["issue"] for entry in closed["results"][:2])
+    assert (one["tags"], two["tags"]) == (["t"], ["t"])
+    for links in (one["relationships"]["outgoing"], two["relationships"]["incoming"]):
+        assert [(link["from_id"], link["to_id"], link["relationship_type"]) for link in links] == [
+            (*made[:2], "related")
+        ]
 
 
 async def test_a_blocker_is_named_and_closing_it_frees_the_other(project: Project) -> None:
@@ -560,6 +567,7 @@ async def test_counts_are_those_of_the_program_and_gaps_are_named(project: Proje
     assert set(short) == {"ok", "specs", "issues"}
     assert whole["relationships"] == stats["relationships"]
     assert whole["diagnostics"]["project_root"] == str(project.root)
+    assert "type of issues and specs" in whole["diagnostics"]["capabilities"]["missing"]
     assert whole["diagnostics"]["files"] == {"compared": True, "in_step": True}
 
 
@@ -603,6 +611,8 @@ async def test_search_finds_titles_and_texts_literally(project: Project) -> None
     assert "100% certain" in found["specs"][0]["snippet"]
     assert len(found["specs"][0]["snippet"]) < 250
     assert (none["specs"], "issues" in none) == ([], False)
+    umlaut = await project.issue("Über alles")
+    assert ids(await project.done("search", query="ÜBER")) == [umlaut]
 
 
 async def test_the_graph_names_the_longest_chain(project: Project) -> None:
