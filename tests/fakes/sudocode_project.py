@@ -6,6 +6,7 @@ import os
 import subprocess
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from dependfix_core.process import Command, CommandResult, Runner, SubprocessRun
 from dependfix_mcp.server import build_server
 from dependfix_mcp.services import Services
 from dependfix_mcp.settings import Settings
+from dependfix_mcp.tools.sudocode import SudocodeTools
 from fakes.sudocode_cli import HEAD, FakeSudocode, install
 
 Answer = dict[str, Any]
@@ -93,6 +95,17 @@ def real_program() -> Program:
     return Program(path=Path(os.environ["SUDOCODE_PATH"]), runner=SubprocessRunner(), real=True)
 
 
+def _server() -> tuple[MCPServer, SudocodeTools]:
+    """A server, and the tools in it, whose settings a test can change."""
+    server = build_server(Settings(toolsets=("sudocode",), sudocode_extras=True))
+    method = server._tool_manager._tools["ready"].fn.__wrapped__  # type: ignore[attr-defined]  # set by functools.wraps
+    return server, method.__self__
+
+
+# Building a server takes longer than most tests do with it.
+_shared_server = cache(_server)
+
+
 @dataclass
 class Project:
     """A folder, and the tools of a server that was started in it."""
@@ -101,11 +114,13 @@ class Project:
     program: Program
     working_dir: Path | None = None
     more: dict[str, Any] = field(default_factory=dict)
-    _servers: dict[str, MCPServer] = field(default_factory=dict)
+    own_server: bool = False
+    """For tests in which several servers work at the same time."""
+    _sessions: dict[str, Any] = field(default_factory=dict)
 
     @contextlib.asynccontextmanager
     async def client(self) -> AsyncIterator[Client]:
-        """A session with this project's server, which is made again when its settings change."""
+        """A client of a server with this project's settings, which keeps what it knows from call to call."""
         settings = Settings(
             toolsets=("sudocode",),
             sudocode_path=str(self.program.path),
@@ -113,11 +128,13 @@ class Project:
             sudocode_extras=True,
             **self.more,
         )
-        if repr(settings) not in self._servers:
-            services = Services(settings=settings, runner=self.program.runner)
-            self._servers[repr(settings)] = build_server(settings, services)
-        async with Client(self._servers[repr(settings)]) as client:
+        server, tools = _server() if self.own_server else _shared_server()
+        key = repr(settings)
+        tools._services = Services(settings=settings, runner=self.program.runner)
+        tools._made = self._sessions.get(key)
+        async with Client(server) as client:
             yield client
+        self._sessions[key] = tools._made
 
     async def call(self, tool: str, /, **arguments: Any) -> Answer:
         """The answer of one tool."""

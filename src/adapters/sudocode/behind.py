@@ -13,7 +13,7 @@ _IGNORED: Final = frozenset({"external_links", "parent_uuid", "from_uuid", "to_u
 _SETS: Final = frozenset({"relationships", "tags", "feedback"})
 # Times follow from other fields; imports of the oldest releases make them anew.
 _TIMES: Final = frozenset({"created_at", "updated_at", "closed_at", "archived_at"})
-_MARKERS: Final = ("<<<<<<<", "=======", ">>>>>>>", "|||||||")
+_MARKERS: Final = (b"<<<<<<<", b"=======", b">>>>>>>", b"|||||||")
 MAX_NAMED: Final = 20
 
 
@@ -83,16 +83,18 @@ def read_jsonl(path: Path) -> JsonlFile:
     rows: dict[str, Row] = {}
     faults: list[dict[str, Any]] = []
     try:
-        text = path.read_text(encoding="utf-8", errors="surrogateescape")
+        content = path.read_bytes()
     except FileNotFoundError:
         return JsonlFile(rows={}, faults=())
     # Only newlines end a row: `splitlines` would also cut at U+2028 inside a text.
-    for number, line in enumerate(text.split("\n"), 1):
+    for number, line in enumerate(content.split(b"\n"), 1):
         if not line.strip():
             continue
         reason = ""
         try:
-            row: object = json.loads(line)
+            row: object = json.loads(line.decode("utf-8"))
+        except UnicodeDecodeError:
+            reason = "not UTF-8"
         except ValueError:
             reason = "conflict marker" if line.startswith(_MARKERS) else "no JSON"
         else:
@@ -211,6 +213,6 @@ def with_other_times(path: Path, names: set[str]) -> str:
             row["updated_at"] = (
                 moment.isoformat(timespec="microseconds") if moment else "1970-01-01T00:00:00.000000+00:00"
             )
-            line = json.dumps(row, ensure_ascii=False)  # noqa: PLW2901  # the row as it goes on
+            line = json.dumps(row)  # noqa: PLW2901  # the row as it goes on
         lines.append(line)
     return "".join(f"{line}\n" for line in lines)

@@ -243,7 +243,7 @@ async def test_twelve_creates_at_once_make_twelve_issues(project: Project) -> No
     ]
     project.rewrite(lambda _: rows)
     program = project.program if project.program.real else fake_program(project.root.parent, as_process=True)
-    crowd = [Project(root=project.root, program=program) for _ in range(3)]
+    crowd = [Project(root=project.root, program=program, own_server=True) for _ in range(3)]
     titles = [f"New {number}" for number in range(12)]
     answers: list[Answer] = []
 

@@ -1,6 +1,5 @@
 """Every recorded scenario through the MCP door: what the program printed, as the tools answer it."""
 
-import contextlib
 import json
 import re
 from collections.abc import Callable
@@ -8,12 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp import Client
 
-from dependfix_mcp.server import build_server
-from dependfix_mcp.services import Services
-from dependfix_mcp.settings import Settings
 from fakes.sudocode_cli import HEAD, FakeSudocode, install
+from fakes.sudocode_project import Program, Project
 from fakes.sudocode_recordings import (
     ReplayRunner,
     Scenario,
@@ -327,48 +323,38 @@ async def test_a_recorded_scenario_is_answered(name: str, tmp_path: Path) -> Non
     moments, _ = step_clock()
     fake = FakeSudocode(generation=scenario.generation, now=lambda: next(moments))
     runner = ReplayRunner(fake=fake, root=tmp_path)
-    program = install(tmp_path / "bin", generation=scenario.generation)
+    program = Program(path=install(tmp_path / "bin", generation=scenario.generation), runner=runner, real=False)
 
-    async with contextlib.AsyncExitStack() as stack:
-        clients: dict[Path, Client] = {}
+    projects: dict[Path, Project] = {}
+    for step in scenario.steps:
+        if "argv" not in step:
+            do_by_hand(step, tmp_path)
+            continue
+        call = call_for(placed(step["argv"], tmp_path))
+        if call is None or "--db" in str(step["argv"]):
+            follow(fake, step, tmp_path)
+            continue
+        tool, arguments = call
+        if scenario.generation != HEAD and tool == "add_feedback":
+            arguments["issue_id"], arguments["spec_id"] = arguments["spec_id"], arguments["issue_id"]
+        wanted = recorded_code(step)
+        step = {**step, "has_project": has_project(Path(placed(step["cwd"], tmp_path)))}  # noqa: PLW2901  # the step as rules see it
+        on_purpose = difference(tool, arguments, step, scenario)
+        if on_purpose:
+            wanted = DIFFERENCES[on_purpose][1]
+        folder = Path(placed(step["cwd"], tmp_path))
+        runner.expect(step)
 
-        async def client_in(folder: Path) -> Client:
-            if folder not in clients:
-                settings = Settings(toolsets=("sudocode",), sudocode_path=str(program), sudocode_working_dir=folder)
-                server = build_server(settings, Services(settings=settings, runner=runner))
-                clients[folder] = await stack.enter_async_context(Client(server))
-            return clients[folder]
+        result = await projects.setdefault(folder, Project(root=folder, program=program)).call(tool, **arguments)
 
-        for step in scenario.steps:
-            if "argv" not in step:
-                do_by_hand(step, tmp_path)
-                continue
-            call = call_for(placed(step["argv"], tmp_path))
-            if call is None or "--db" in str(step["argv"]):
-                follow(fake, step, tmp_path)
-                continue
-            tool, arguments = call
-            if scenario.generation != HEAD and tool == "add_feedback":
-                arguments["issue_id"], arguments["spec_id"] = arguments["spec_id"], arguments["issue_id"]
-            wanted = recorded_code(step)
-            step = {**step, "has_project": has_project(Path(placed(step["cwd"], tmp_path)))}  # noqa: PLW2901  # the step as rules see it
-            on_purpose = difference(tool, arguments, step, scenario)
-            if on_purpose:
-                wanted = DIFFERENCES[on_purpose][1]
-            client = await client_in(Path(placed(step["cwd"], tmp_path)))
-            runner.expect(step)
-
-            result = (await client.call_tool(tool, arguments)).structured_content
-
-            assert result is not None
-            assert (tool, arguments, result.get("code", OK)) == (tool, arguments, wanted), result
-            if wanted == OK and not on_purpose and not done_otherwise(tool, arguments, scenario):
-                assert runner.expected is None, "the recorded run was not made"
-            if runner.expected is not None and wanted != OK and step["exit_code"] == 0:
-                follow(fake, step, tmp_path)  # refused, but what follows builds on it
-            if wanted == OK and step["exit_code"] == 0 and "--json" in step["argv"]:
-                check(tool, arguments, json_of(placed(step["stdout"], tmp_path)), result)
-            runner.expected = None
+        assert (tool, arguments, result.get("code", OK)) == (tool, arguments, wanted), result
+        if wanted == OK and not on_purpose and not done_otherwise(tool, arguments, scenario):
+            assert runner.expected is None, "the recorded run was not made"
+        if runner.expected is not None and wanted != OK and step["exit_code"] == 0:
+            follow(fake, step, tmp_path)  # refused, but what follows builds on it
+        if wanted == OK and step["exit_code"] == 0 and "--json" in step["argv"]:
+            check(tool, arguments, json_of(placed(step["stdout"], tmp_path)), result)
+        runner.expected = None
 
 
 def has_project(folder: Path) -> bool:

@@ -96,7 +96,7 @@ def test_any_text_survives_reading_and_rewriting(texts: list[str], tmp_path_fact
     path = tmp_path_factory.mktemp("rows") / "issues.jsonl"
     rows = [row(f"i-{at}", title=text) for at, text in enumerate(texts)]
     written = "".join(f"{json.dumps(one, ensure_ascii=False)}\n" for one in rows)
-    path.write_bytes(written.encode("utf-8", "surrogatepass").replace(b"\xed", b"?"))
+    path.write_text(written, encoding="utf-8")
 
     found = read_jsonl(path)
     rewritten = [json.loads(line) for line in with_other_times(path, {"i-0"}).split("\n") if line]
@@ -106,3 +106,12 @@ def test_any_text_survives_reading_and_rewriting(texts: list[str], tmp_path_fact
     for one, other in zip(found.rows.values(), rewritten, strict=True):
         assert (one["updated_at"] != other["updated_at"]) == (one["id"] == "i-0")
     assert differences(list(found.rows.values()), rewritten) == {}
+
+
+def test_what_is_no_text_is_a_fault(tmp_path: Path) -> None:
+    path = tmp_path / "specs.jsonl"
+    path.write_bytes(b'{"id":"s-1","title":"\xff"}\n{"id":"s-2","title":"\\ud800"}\n')
+
+    assert read_jsonl(path).faults == ({"file": "specs.jsonl", "line": 1, "reason": "not UTF-8"},)
+    path.write_bytes(path.read_bytes().split(b"\n")[1])
+    assert json.loads(with_other_times(path, {"s-2"}))["title"] == "\ud800"
