@@ -22,6 +22,10 @@ CHECKS = {
     **{name: pnpm("pnpm-8", "    hasBin: true") for name in ("pnpm6-coupled", "pnpm6-closure", "pnpm6-peers")},
     **{name: pnpm("pnpm-9") for name in ("pnpm9-lines", "pnpm9-override", "pnpm9-below-parent")},
     "pnpm9-peers": pnpm("pnpm-10"),
+    "bun2-closure": (
+        Check("bun", ("install", "--frozen-lockfile", "--lockfile-only", "--ignore-scripts")),
+        Check("bun", ("install", "--lockfile-only", "--ignore-scripts"), unchanged="bun.lock"),
+    ),
     **dict.fromkeys(("yarn1-lines", "yarn1-resolution"), _YARN),
 }
 

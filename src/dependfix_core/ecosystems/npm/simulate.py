@@ -35,7 +35,7 @@ _MAX_RETRIES: Final = 8
 _MAX_SETTLED: Final = 4_000
 _MAX_UPWARDS: Final = 2_000
 _MAX_LISTED: Final = 5
-_ALWAYS_BY_TOOL: Final = {"yarn-berry": "yarn computes the checksums", "bun-lock": "bun writes its own lock"}
+_ALWAYS_BY_TOOL: Final = {"yarn-berry": "yarn computes the checksums"}
 
 LinkId = tuple[str | None, str]
 

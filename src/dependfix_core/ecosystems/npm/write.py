@@ -9,6 +9,7 @@ from dependfix_core.ecosystems.npm.json_spans import JsonSyntaxError, scan_json
 from dependfix_core.ecosystems.npm.manifest_edits import EditError, edited_file
 from dependfix_core.ecosystems.npm.workspaces import MANIFEST
 from dependfix_core.ecosystems.npm.write_base import CannotWriteError, Releases, Wanted, combined
+from dependfix_core.ecosystems.npm.write_bun_lock import written_bun_lock
 from dependfix_core.ecosystems.npm.write_npm_lock import written_npm_lock
 from dependfix_core.ecosystems.npm.write_pnpm_lock import written_pnpm_lock
 from dependfix_core.ecosystems.npm.write_yarn_classic import written_yarn_classic
@@ -80,6 +81,8 @@ def _written_lock(
         return (yield from written_pnpm_lock(content, unit, wanted, releases, manifests))
     if unit.format == "yarn-classic":
         return written_yarn_classic(content, unit, wanted, releases, manifests, _manifests(unit, before))
+    if unit.format == "bun-lock":
+        return written_bun_lock(content, unit, wanted, releases)
     raise CannotWriteError(f"a {unit.format} is written by {unit.tool}")
 
 

@@ -218,3 +218,25 @@ def bins_of(release: Release) -> dict[str, str]:
         for name, path in stated.items()
         if isinstance(path, str) and path
     }
+
+
+def table(value: Any) -> Mapping[str, Any]:
+    """A mapping as it is; of anything else an empty one."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def peer_ranges(release: Release) -> dict[str, str]:
+    """Peers as pnpm and bun count them: not what the package depends on itself, and those that only the details name."""
+    own = {release.name, *requirements(release, "prod", "optional")}
+    meta = table(release.extra.get("peerDependenciesMeta"))
+    named = {name: "*" for name, about in meta.items() if table(about).get("optional") is True}
+    found = {**named, **requirements(release, "peer", "peer-optional")}
+    return {name: found[name] for name in sorted(found) if name not in own}
+
+
+def optional_peers(release: Release) -> set[str]:
+    """Those of the peers that may be missing."""
+    meta = table(release.extra.get("peerDependenciesMeta"))
+    optional = {name for name, about in meta.items() if table(about).get("optional") is True}
+    optional |= set(requirements(release, "peer-optional"))
+    return {name for name in peer_ranges(release) if name in optional}

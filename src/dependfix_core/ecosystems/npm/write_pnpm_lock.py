@@ -35,6 +35,8 @@ from dependfix_core.ecosystems.npm.write_base import (
     bundles,
     engines_of,
     integrity_of,
+    optional_peers,
+    peer_ranges,
     requirements,
     tarball_address,
 )
@@ -301,9 +303,9 @@ class _Work:
 
     def _peers(self, old: str, release: Release) -> Mapping[str, str]:
         """Peers of the release; those that the copy before did not have must be nowhere, or pnpm has to place them."""
-        peers = _peer_ranges(release)
+        peers = peer_ranges(release)
         known = texts(self._lock.about(old).get("peerDependencies")) if old else {}
-        optional = _optional_peers(release)
+        optional = optional_peers(release)
         for name in peers:
             is_new = name not in known
             if is_new and (name not in optional or name in self._by_package or self._is_linked(name)):
@@ -370,7 +372,7 @@ class _Work:
         engines = engines_of(release)
         if isinstance(engines, list):
             engines = {str(index): text for index, text in enumerate(engines)}
-        peers = _peer_ranges(release)
+        peers = peer_ranges(release)
         about: Entry = {
             "resolution": resolution,
             "engines": {name: text for name, text in sorted(engines.items()) if text != "*"},
@@ -378,7 +380,7 @@ class _Work:
             "deprecated": release.deprecated,
             "hasBin": "true" if bins_of(release) else "",
             "peerDependencies": peers,
-            "peerDependenciesMeta": {name: {"optional": "true"} for name in sorted(_optional_peers(release))},
+            "peerDependenciesMeta": {name: {"optional": "true"} for name in sorted(optional_peers(release))},
         }
         # pnpm 8 also says so of packages for other platforms, which it does not look into.
         if not self._is_nine and (
@@ -431,7 +433,7 @@ class _Work:
         old = self._keys[key]
         if old and old not in self._wanted.moved:
             return texts(self._lock.about(old).get("peerDependencies"))
-        return _peer_ranges(self._releases.need(*split_name(base_of(key))))
+        return peer_ranges(self._releases.need(*split_name(base_of(key))))
 
     def _set_flags(self, snapshots: dict[str, Entry], importers: Mapping[str, Any]) -> None:
         """`optional`, and in 6.0 `dev`, where what leads to a copy changes them."""
@@ -591,22 +593,6 @@ def _table(value: Any) -> Mapping[str, Any]:
 
 def _versions(importer: Mapping[str, Any], section: str) -> dict[str, str]:
     return {name: texts(about).get("version", "") for name, about in _table(importer.get(section)).items()}
-
-
-def _peer_ranges(release: Release) -> dict[str, str]:
-    """Peers as pnpm counts them: not what the package depends on itself, and those that only the details name."""
-    own = {release.name, *requirements(release, "prod", "optional")}
-    meta = _table(release.extra.get("peerDependenciesMeta"))
-    named = {name: "*" for name, about in meta.items() if _table(about).get("optional") is True}
-    found = {**named, **requirements(release, "peer", "peer-optional")}
-    return {name: found[name] for name in sorted(found) if name not in own}
-
-
-def _optional_peers(release: Release) -> set[str]:
-    meta = _table(release.extra.get("peerDependenciesMeta"))
-    optional = {name for name, about in meta.items() if _table(about).get("optional") is True}
-    optional |= set(requirements(release, "peer-optional"))
-    return {name for name in _peer_ranges(release) if name in optional}
 
 
 def _edited(unit: LockUnit, wanted: Wanted) -> set[tuple[str, str]]:
