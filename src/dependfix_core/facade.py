@@ -40,7 +40,7 @@ from dependfix_core.errors import (
 )
 from dependfix_core.github.alerts import AlertListing, AlertPage
 from dependfix_core.github.client import GitHubReader
-from dependfix_core.github.decode import AlertProblem
+from dependfix_core.github.decode import AlertProblem, collector_paused
 from dependfix_core.github.owners import OwnerListing
 from dependfix_core.github.query import AlertQuery
 from dependfix_core.github.repositories import NameFilter, RepositoryFacts, RepositoryListing
@@ -460,7 +460,8 @@ class AsyncDependfix:
             dry_run=dry_run,
         )
         config = _config([scanned.planned.fetched.repository], request)
-        result = build_result(info, config, [_repository_run(scanned)])
+        with collector_paused():
+            result = build_result(info, config, [_repository_run(scanned)])
         if not write_reports:
             return result
         with contextlib.suppress(ReportNotWrittenError):  # the report says so, or there is none
@@ -706,7 +707,11 @@ class AsyncDependfix:
     async def _reported(self, result: RunResult, parts: Mapping[str, RunResult] | None = None) -> RunResult:
         """The result with its files; a report that cannot be written is an error of the result, not of the run."""
         secrets = tuple(self._secrets())
-        write = functools.partial(write_report, self.places.reports, result, parts, secrets=secrets)
+
+        def write() -> RunResult:
+            with collector_paused():
+                return write_report(self.places.reports, result, parts, secrets=secrets)
+
         try:
             return await anyio.to_thread.run_sync(write)
         except ReportNotWrittenError as error:
@@ -752,7 +757,7 @@ class _Sources:
         return FetchedAlerts(
             repository=name,
             names=tuple(dict.fromkeys((name, listing.repository, request.repository))),
-            alerts=tuple(replace(alert, repository=name, default_branch=branch) for alert in listing.alerts),
+            alerts=_under_name(listing.alerts, name),
             default_branch=branch,
             problems=_plan_problems(listing.problems, listing.error),
         )
@@ -833,6 +838,11 @@ def run_task(task: ScanTask) -> RepositoryRun:
             return _repository_run(await scan(request, _Prefetched(dependfix, task.fetched), now=task.started))
 
     return anyio.run(run)
+
+
+def _under_name(alerts: Sequence[Alert], name: str) -> tuple[Alert, ...]:
+    """The alerts under the repository's name of today, in GitHub's spelling."""
+    return tuple(alert if alert.repository == name else replace(alert, repository=name) for alert in alerts)
 
 
 def _repository_run(scanned: Scanned) -> RepositoryRun:

@@ -10,6 +10,9 @@ _SEVERITIES: Final = ("critical", "high", "medium", "low", "unknown")
 
 Wire = dict[str, Any]
 
+_SMALLEST_ITEM: Final = 30
+"""Characters; no item of any list has fewer."""
+
 
 def shed(wire: Wire, *, severities: Mapping[int, str] | None = None, limit: int = TARGET_RESULT_CHARS) -> Wire:
     """`wire` (a run's result, or an object with a `plan`) with at most `limit` characters, as far as lists allow.
@@ -19,12 +22,7 @@ def shed(wire: Wire, *, severities: Mapping[int, str] | None = None, limit: int 
     many of each; `summary` goes on counting everything. `severities` are those
     of the alerts where `wire` does not hold them.
     """
-    excess = len(compact(wire)) - limit
-    if excess <= 0:
-        return wire
     out = {**wire, "plan": {**wire["plan"]}} if isinstance(wire.get("plan"), Mapping) else dict(wire)
-    truncated: dict[str, int] = {}
-    excess -= _shed_diffs(out, truncated)
     plan = out.get("plan") or {}
     rank = {number: _severity(text) for number, text in (severities or {}).items()} or _ranks(wire)
     steps: list[tuple[str, Wire, Callable[[Wire], Any]]] = [
@@ -39,6 +37,12 @@ def shed(wire: Wire, *, severities: Mapping[int, str] | None = None, limit: int 
         ("errors", out, lambda _error: 0),
         ("repositories", out, lambda _repository: 0),
     ]
+    truncated: dict[str, int] = {}
+    for name, holder, urgency in steps:
+        _keep_possible(holder, name, limit // _SMALLEST_ITEM, urgency, truncated)
+    excess = len(compact(out)) - limit
+    if excess > 0:
+        excess -= _shed_diffs(out, truncated)
     for name, holder, urgency in steps:
         if excess <= 0:
             break
@@ -68,6 +72,18 @@ def _shed_diffs(out: Wire, truncated: dict[str, int]) -> int:
     return saved
 
 
+def _keep_possible(
+    holder: Wire, name: str, most: int, urgency: Callable[[Wire], Any], truncated: dict[str, int]
+) -> None:
+    """Drop what cannot stay however small it is, so that only the rest has to be measured."""
+    items = holder.get(name)
+    if items and len(items) > most:
+        order = sorted(range(len(items)), key=lambda position: (urgency(items[position]), position))
+        staying = set(order[:most])
+        holder[name] = [item for position, item in enumerate(items) if position in staying]
+        truncated[name] = len(items) - most
+
+
 def _shed_items(holder: Wire, name: str, excess: int, urgency: Callable[[Wire], Any], truncated: dict[str, int]) -> int:
     items = holder.get(name)
     if not items:
@@ -81,7 +97,7 @@ def _shed_items(holder: Wire, name: str, excess: int, urgency: Callable[[Wire], 
         saved += len(compact(items[order[kept]])) + 1
     staying = set(order[:kept])
     holder[name] = [item for position, item in enumerate(items) if position in staying]
-    truncated[name] = len(items) - kept
+    truncated[name] = truncated.get(name, 0) + len(items) - kept
     return saved
 
 

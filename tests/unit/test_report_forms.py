@@ -220,3 +220,17 @@ def test_checkout_is_named_in_the_result() -> None:
 
     assert built.checkout is not None
     assert built.checkout.path == "/src/shop"
+
+
+def test_forms_for_people_say_what_they_leave_out() -> None:
+    numbers = range(1, 2101)
+    run = RepositoryRun(
+        repository="octo/shop",
+        alerts=tuple(alert(number) for number in numbers),
+        plan=plan(*(fix(number, "7.5.2") for number in numbers)),
+    )
+    large = build_result(info(), RunConfig(), [run])
+
+    assert "The 100 least severe ones" in render_html(large)
+    assert "The 1100 least severe ones" in render_markdown(large)
+    assert len(json.loads(render_sarif(large))["runs"][0]["results"]) == 2100

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 from dependfix_core.ecosystems.base import Ecosystems, PlannableEcosystem
 from dependfix_core.errors import SourceError, StalePlanError
@@ -69,6 +69,10 @@ class OpenedFiles:
 
 
 Planners: TypeAlias = Ecosystems[PlannableEcosystem]
+
+
+NO_ECOSYSTEMS: Final[Planners] = Ecosystems(members=())
+"""Where no files are read no reader is needed, and none is loaded."""
 
 
 class RunSources(Protocol):
@@ -192,7 +196,7 @@ async def _plan_on(
         fetched.alerts,
         listing,
         policy,
-        sources.ecosystems,
+        sources.ecosystems if listing is not None else NO_ECOSYSTEMS,
         repository=fetched.repository,
         now=now,
         problems=(*fetched.problems, *files.problems),

@@ -110,12 +110,13 @@ def planned_dispositions(plan: Plan) -> tuple[AlertDisposition, ...]:
 
 def normalise_alert(alert: Alert, *, now: datetime) -> NormalizedSecurityAlert:
     """The wire form of `alert` before planning."""
-    return _normalised(alert, now, None, (), None)
+    return _normalised(alert, now, alert.default_branch, None, (), None)
 
 
 def _normalised(
     alert: Alert,
     now: datetime,
+    default_branch: str,
     outcome: AlertOutcome | None,
     answers: Sequence[Remediation],
     disposition: AlertDisposition | None,
@@ -128,7 +129,7 @@ def _normalised(
     return NormalizedSecurityAlert(
         id=alert.number,
         repository=alert.repository,
-        default_branch=alert.default_branch,
+        default_branch=default_branch,
         severity=alert.severity.value,
         package_ecosystem=alert.ecosystem,
         package_name=alert.package_name,
@@ -311,7 +312,14 @@ def _alerts_of(run: RepositoryRun, now: datetime) -> list[NormalizedSecurityAler
         for number in remediation.alerts:
             answers.setdefault(number, []).append(remediation)
     return [
-        _normalised(alert, now, outcomes.get(alert.number), answers.get(alert.number, ()), where.get(alert.number))
+        _normalised(
+            alert,
+            now,
+            alert.default_branch or run.default_branch,
+            outcomes.get(alert.number),
+            answers.get(alert.number, ()),
+            where.get(alert.number),
+        )
         for alert in sorted(run.alerts, key=by_severity)
     ]
 

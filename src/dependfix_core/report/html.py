@@ -32,6 +32,8 @@ from dependfix_core.report.text import (
 )
 from dependfix_core.report.wire import NormalizedSecurityAlert, PlanRemediation, RunResult
 
+MAX_ROWS: Final = 2000
+"""Alerts on the page, the most severe ones; more is more than browsers and people bear."""
 _MAX_TEXT: Final = 2000
 _SEPARATOR: Final = re.compile(r"[/.:_](?=[^/.:_]{3})")
 _RADIUS: Final = 56.0
@@ -247,9 +249,12 @@ def _alerts(result: RunResult) -> list[str]:
         f'<th scope="col"{" class=num" if key == "age" else ""}><button type="button" data-key="{key}">{name}</button></th>'
         for key, name in heads
     )
-    rows = [_alert_row(alert, result, several=several) for alert in result.alerts]
+    rows = [_alert_row(alert, result, several=several) for alert in result.alerts[:MAX_ROWS]]
+    left_out = len(result.alerts) - len(rows)
+    note = f'<p class="stage">The {left_out} least severe ones are in the JSON report only.</p>' if left_out else ""
     return [
         '<section aria-labelledby="alerts-title"><h2 id="alerts-title">Alerts</h2>',
+        note,
         *_tools(result, several=several),
         f'<div class="card wide"><table class="list" id="alerts"><thead><tr>{row_heads}</tr></thead><tbody>',
         *rows,

@@ -20,6 +20,8 @@ from dependfix_core.report.wire import NormalizedSecurityAlert, PlanRemediation,
 
 _SPECIAL: Final = re.compile(r"[\\`*_{}\[\]()<>#+!|~&:]")
 _MAX_CELL: Final = 300
+MAX_ROWS: Final = 1000
+"""Alerts in the table, the most severe ones."""
 
 
 def render_markdown(result: RunResult) -> str:
@@ -125,8 +127,10 @@ def _alerts(result: RunResult) -> list[str]:
             f"{advisory} {escape(alert.summary)}".strip(),
         )
 
-    table = _table(head, map(row, result.alerts))
-    return ["## Alerts", "", *table] if table else []
+    table = _table(head, map(row, result.alerts[:MAX_ROWS]))
+    left_out = len(result.alerts) - MAX_ROWS
+    note = [f"The {left_out} least severe ones are in the JSON report only.", ""] if left_out > 0 else []
+    return ["## Alerts", "", *table, *note] if table else []
 
 
 def _plan(result: RunResult) -> list[str]:

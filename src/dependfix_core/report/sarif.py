@@ -3,7 +3,6 @@
 Source: https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
 """
 
-import json
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -11,7 +10,7 @@ from dependfix_core._version import __version__
 from dependfix_core.model.alert import parse_time
 from dependfix_core.process import clean_text
 from dependfix_core.report.text import advisory_link, outcome_words, safe_link
-from dependfix_core.report.wire import NormalizedSecurityAlert, RunResult
+from dependfix_core.report.wire import NormalizedSecurityAlert, RunResult, indented
 
 _SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS: Final = {"critical": "error", "high": "error", "medium": "warning", "low": "note"}
@@ -24,16 +23,24 @@ def render_sarif(result: RunResult) -> str:
     names = [stats.repository for stats in result.repositories] or sorted({alert.repository for alert in result.alerts})
     runs = [_run(result, name) for name in names] or [_run(result, "")]
     log = {"$schema": _SCHEMA, "version": "2.1.0", "runs": runs}
-    return json.dumps(_cleaned(log), ensure_ascii=False, indent=2) + "\n"
+    return indented(_cleaned(log))
 
 
-def _cleaned(node: Any) -> Any:
+def _cleaned(log: dict[str, Any]) -> Any:
     """Every text as one line without characters that are not shown, and not longer than a viewer bears."""
-    if isinstance(node, str):
-        return clean_text(node, max_chars=2000, one_line=True)
-    if isinstance(node, dict):
-        return {key: _cleaned(child) for key, child in node.items()}
-    return [_cleaned(child) for child in node] if isinstance(node, list) else node
+    known: dict[str, str] = {}
+
+    def walk(node: Any) -> Any:
+        if isinstance(node, str):
+            clean = known.get(node)
+            if clean is None:
+                clean = known[node] = clean_text(node, max_chars=2000, one_line=True)
+            return clean
+        if isinstance(node, dict):
+            return {key: walk(child) for key, child in node.items()}
+        return [walk(child) for child in node] if isinstance(node, list) else node
+
+    return walk(log)
 
 
 def _run(result: RunResult, repository: str) -> dict[str, Any]:

@@ -86,19 +86,23 @@ def write_report(
 
 def without_secrets(result: RunResult, secrets: Sequence[str] = ()) -> RunResult:
     """`result` with credentials taken out of every text, whatever brought them there."""
-    text = render_json(result)
-    # One look at the whole is cheap, and nearly always enough.
-    if redact(text, *secrets) == text:
-        return result
+    known: dict[str, str] = {}
+    found = False
 
     def walk(node: Any) -> Any:
+        nonlocal found
         if isinstance(node, str):
-            return redact(node, *secrets)
+            clean = known.get(node)
+            if clean is None:
+                clean = known[node] = redact(node, *secrets)
+                found = found or clean != node
+            return clean
         if isinstance(node, dict):
             return {key: walk(child) for key, child in node.items()}
         return [walk(child) for child in node] if isinstance(node, list) else node
 
-    return RunResult.model_validate(walk(to_wire(result)))
+    clean = walk(to_wire(result))
+    return RunResult.model_validate(clean) if found else result
 
 
 def prepare_folder(folder: Path) -> None:

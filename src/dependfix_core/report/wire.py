@@ -4,12 +4,12 @@ Keys are camelCase and in a fixed order; keys that are not known are kept.
 Texts that GitHub or a tool may extend are open strings.
 """
 
-import json
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
+from pydantic_core import to_json
 
 from dependfix_core.errors import UnsupportedFormatError
 
@@ -335,7 +335,12 @@ def _with_null_strategy(alert: dict[str, Any]) -> dict[str, Any]:
 
 def render_json(result: RunResult) -> str:
     """The report as JSON for a file."""
-    return json.dumps(to_wire(result), ensure_ascii=False, indent=2) + "\n"
+    return indented(to_wire(result))
+
+
+def indented(value: Any) -> str:
+    """JSON values as text for a file; like `json.dumps(indent=2)`, many times as fast."""
+    return to_json(value, indent=2).decode() + "\n"
 
 
 def read_report(text: str | bytes, *, path: str) -> RunResult:

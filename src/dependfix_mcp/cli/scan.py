@@ -49,7 +49,10 @@ def run(line: CommandLine) -> int:
             stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # text streams have it
     services = Services(settings=line.settings)
     configure_logging(services.secrets)
-    result = anyio.run(_result, line, services)
+    # Handed over in a list: an event loop that ends looks at what its main task returned, for long if it is large.
+    found: list[RunResult] = []
+    anyio.run(_run, line, services, found)
+    (result,) = found
     wire = scrub(to_wire(result), services.secrets())
     shown = RunResult.model_validate(wire)
     if line.as_json:
@@ -73,13 +76,12 @@ def _stands(alert: NormalizedSecurityAlert, threshold: Threshold) -> bool:
     return not settled and Severity.of(alert.severity).meets(threshold)
 
 
-async def _result(line: CommandLine, services: Services) -> RunResult:
+async def _run(line: CommandLine, services: Services, found: list[RunResult]) -> None:
     places = replace(make_places(services.settings), recover=not services.settings.read_only)
     async with make_client(services, places=places) as client:
         with _progress() as on_progress:
-            if line.command == "report":
-                return await _report(client, line, on_progress)
-            return await _scan(client, line, on_progress)
+            work = _report if line.command == "report" else _scan
+            found.append(await work(client, line, on_progress))
 
 
 def _policy(line: CommandLine) -> ScanPolicy:

@@ -307,7 +307,7 @@ class DependfixTools:
             uri = None
             problems.append(ReadProblem(message=error.message))
         severities = {alert.number: alert.severity.value for alert in planned.fetched.alerts}
-        wire = self._leaving({"plan": view_plan(plan).model_dump(mode="json", by_alias=True, exclude_none=True)})
+        wire = {"plan": view_plan(plan).model_dump(mode="json", by_alias=True, exclude_none=True)}
         shown = shed(wire, severities=severities, limit=_ROOM)
         return PlanResult.model_validate(
             {
@@ -486,7 +486,7 @@ class DependfixTools:
         if run.error is not None:
             raise run.error
         if run.result is not None:
-            return RunScanResult.model_validate({"ok": True, **shed(self._leaving(to_wire(run.result)), limit=_ROOM)})
+            return RunScanResult.model_validate({"ok": True, **shed(to_wire(run.result), limit=_ROOM)})
         return RunScanResult.model_validate({"ok": True, **_running(run)})
 
     # --- one dependency -------------------------------------------------------------
@@ -612,7 +612,7 @@ class DependfixTools:
             if found is None:
                 return ReportResult(ok=True, found=False)
             result, file = found.result, str(found.path)
-        wire = self._leaving(to_wire(result))
+        wire = to_wire(result)
         following = None
         if section != "all":
             wire, following = _section(wire, section, position[1] if position else 0, digest)
@@ -763,11 +763,6 @@ class DependfixTools:
             error.message, hint=f"{hint} {error.hint}".strip(), details={**error.details, "checkout": names[0]}
         )
 
-    def _leaving(self, wire: dict[str, Any]) -> dict[str, Any]:
-        """As it leaves: so that what is measured is what is sent."""
-        cleaned: dict[str, Any] = scrub(wire, self._services.secrets())
-        return cleaned
-
     async def _find(self, repo: str, run_id: str) -> "StoredReport | None":
         from dependfix_core.report.store import find_by_run_id  # noqa: PLC0415  # loads the report's forms
 
@@ -852,7 +847,7 @@ class DependfixTools:
         except DependfixError as error:
             raise ResourceNotFoundError(error.message) from error
         wire = view_plan(found).model_dump(mode="json", by_alias=True, exclude_none=True)
-        return compact(self._leaving(wire))
+        return compact(scrub(wire, self._services.secrets()))
 
     async def _resource(self, run_id: str) -> RunResult:
         live = self._runs.get(run_id) if run_id else None
