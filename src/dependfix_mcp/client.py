@@ -14,6 +14,7 @@ from dependfix_mcp.settings import Settings
 
 if TYPE_CHECKING:
     from dependfix_core.facade import AsyncDependfix, Places
+    from dependfix_core.github.app import AppToken
 
 _GH_TIMEOUT_S: Final = 15.0
 
@@ -26,6 +27,7 @@ class SettingsToken:
         self._given = given
         self._problem = problem
         self._of_gh: str | None = None
+        self._app: AppToken | None = None
         self._lock = anyio.Lock()
 
     async def token(self) -> str:
@@ -43,7 +45,25 @@ class SettingsToken:
             )
         if settings.gh_auth:
             return await self._ask_gh()
+        if not self._given and settings.app_id is not None:
+            return await self._ask_app()
         return FoundToken(value=self._given or "", problem=self._problem).require()
+
+    async def _ask_app(self) -> str:
+        from dependfix_core.github.app import AppToken  # noqa: PLC0415  # only where an App is set
+
+        settings = self._services.settings
+        if self._app is None:
+            self._app = AppToken(
+                settings.app_id or "",
+                str(settings.app_private_key or ""),
+                installation_id=settings.app_installation_id,
+                api_url=settings.github_api_url or PUBLIC_API_URL,
+                ca_bundle=str(settings.ca_bundle) if settings.ca_bundle is not None else None,
+            )
+        token = await self._app.token()
+        self._services.late_secrets.add(token)
+        return token
 
     async def _ask_gh(self) -> str:
         async with self._lock:

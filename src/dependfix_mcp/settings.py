@@ -28,7 +28,6 @@ T = TypeVar("T")
 TOOLSETS: Final = ("dependfix", "suspec", "sudocode")
 Relock = Literal["auto", "in-process", "tool"]
 YoungFixes = Literal["refuse", "exclude"]
-Group = Literal["repository", "unit", "package", "major"]
 Transport = Literal["stdio", "http"]
 
 
@@ -83,11 +82,6 @@ class Settings:
     verify_with_tool: bool = False
     young_fixes: YoungFixes = "refuse"
     cooldown_days: int = 0
-    group: Group = "repository"
-    labels: tuple[str, ...] = ()
-    reviewers: tuple[str, ...] = ()
-    draft: bool = False
-    commit: bool = False
     max_wait_s: int = 60
     answer_within_s: int = 45
     run_timeout_s: int = 1800
@@ -108,14 +102,10 @@ class Settings:
     allowed_hosts: tuple[str, ...] = ()
     http_token: Secret | None = None
     share_token: bool = False
-    ai: bool = False
-    ai_api_key: Secret | None = None
-    ai_api_base_url: str | None = None
-    ai_model: str | None = None
 
     def secrets(self) -> tuple[str, ...]:
         """Every secret that is set, for redaction."""
-        held = (self.github_token, self.alerts_token, self.app_private_key, self.http_token, self.ai_api_key)
+        held = (self.github_token, self.alerts_token, self.app_private_key, self.http_token)
         return tuple(str(secret) for secret in held if secret)
 
 
@@ -320,46 +310,6 @@ SETTINGS: Final[tuple[Setting, ...]] = (
         metavar="DAYS",
     ),
     Setting(
-        field="group",
-        flag="--group",
-        environment=("DEPENDFIX_GROUP",),
-        default="repository",
-        about="one pull request for each: repository, unit, package, major",
-        metavar="BY",
-    ),
-    Setting(
-        field="labels",
-        flag="--label",
-        environment=("DEPENDFIX_LABEL",),
-        default="none",
-        about="label of pull requests",
-        metavar="LABEL",
-        repeatable=True,
-    ),
-    Setting(
-        field="reviewers",
-        flag="--reviewer",
-        environment=("DEPENDFIX_REVIEWER",),
-        default="none",
-        about="reviewer of pull requests, a user or org/team",
-        metavar="NAME",
-        repeatable=True,
-    ),
-    Setting(
-        field="draft",
-        flag="--draft",
-        environment=("DEPENDFIX_DRAFT",),
-        default="off",
-        about="open pull requests as drafts",
-    ),
-    Setting(
-        field="commit",
-        flag="--commit",
-        environment=("DEPENDFIX_COMMIT",),
-        default="off",
-        about="mode fix commits locally",
-    ),
-    Setting(
         field="max_wait_s",
         flag="--max-wait",
         environment=("DEPENDFIX_MAX_WAIT",),
@@ -477,10 +427,6 @@ SETTINGS: Final[tuple[Setting, ...]] = (
     Setting(
         field="share_token", flag="--share-token", default="off", about="let HTTP clients use this process's token"
     ),
-    Setting(field="ai", flag="--ai", default="off", about="let a model provider explain results"),
-    Setting(field="ai_api_key", environment=("AI_API_KEY",), default="none", about="key of the model provider"),
-    Setting(field="ai_api_base_url", environment=("AI_API_BASE_URL",), default="none", about="address of the provider"),
-    Setting(field="ai_model", environment=("AI_MODEL",), default="none", about="model to use"),
 )
 """Every setting, in the documentation's order."""
 
@@ -564,8 +510,6 @@ def read_settings(flags: Mapping[str, Any], environ: Mapping[str, str], faults: 
         given.fault("DEPENDFIX_APP_ID", "a GitHub App needs both its id and its private key")
     tokens: FoundToken = find_token(environ, api_url)
     alerts = find_alerts_token(environ)
-    ai = given.switch("ai")
-    ai_key = given.secret("ai_api_key") if ai else None
     settings = Settings(
         github_token=Secret(tokens.value) if tokens.value else None,
         token_problem=tokens.problem or alerts.problem,
@@ -598,11 +542,6 @@ def read_settings(flags: Mapping[str, Any], environ: Mapping[str, str], faults: 
         verify_with_tool=given.switch("verify_with_tool"),
         young_fixes=given.one("young_fixes", _choice(YoungFixes), "refuse"),
         cooldown_days=given.one("cooldown_days", _whole(0, 3650), 0),
-        group=given.one("group", _choice(Group), "repository"),
-        labels=given.many("labels", _line, separator=","),
-        reviewers=given.many("reviewers", _reviewer, separator=","),
-        draft=given.switch("draft"),
-        commit=given.switch("commit"),
         max_wait_s=given.one("max_wait_s", _whole(0, 86_400), 60),
         answer_within_s=given.one("answer_within_s", _whole(0, 3600), 45),
         run_timeout_s=given.one("run_timeout_s", _whole(1, 86_400), 1800),
@@ -622,10 +561,6 @@ def read_settings(flags: Mapping[str, Any], environ: Mapping[str, str], faults: 
         allowed_hosts=allowed_hosts,
         http_token=http_token,
         share_token=given.switch("share_token"),
-        ai=ai,
-        ai_api_key=ai_key,
-        ai_api_base_url=given.one("ai_api_base_url", _https, None) if ai else None,
-        ai_model=given.one("ai_model", _line, None) if ai else None,
     )
     given.finish()
     return settings
@@ -807,7 +742,6 @@ _number = _matching(r"[0-9]{1,20}", "not a number")
 _name = _matching(r"[A-Za-z0-9_-]{1,64}", "not a tool's name")
 _variable = _matching(r"[A-Za-z_][A-Za-z0-9_]*", "not a variable's name")
 _line = _matching(r"[^\x00-\x1f\x7f]+", "holds control characters")
-_reviewer = _matching(r"[A-Za-z0-9-]+(/[A-Za-z0-9._-]+)?", "not a user name or org/team")
 _repository_pattern = _matching(
     r"[A-Za-z0-9_.*?\[\]-]+/[A-Za-z0-9_.*?\[\]-]+", "not a pattern of repositories, for example octo/*"
 )

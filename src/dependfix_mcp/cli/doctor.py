@@ -35,7 +35,7 @@ PROGRAMS: Final[tuple[tuple[str, str], ...]] = (
     ("pip-compile", "writes compiled requirements where this program does not"),
 )
 _ECOSYSTEMS: Final = ("npm", "pip", "maven", "go", "rubygems", "composer", "nuget", "rust", "erlang", "pub")
-_SECRET_FIELDS: Final = frozenset({"github_token", "alerts_token", "app_private_key", "http_token", "ai_api_key"})
+_SECRET_FIELDS: Final = frozenset({"github_token", "alerts_token", "app_private_key", "http_token"})
 EXIT_PROBLEM: Final = 3
 
 
