@@ -87,7 +87,15 @@ def test_an_npm_release_is_read_with_everything_a_lockfile_needs() -> None:
     }
 
 
-@pytest.mark.parametrize("junk", [{}, {"engines": ["node"]}, {"dist": None, "scripts": [], "deprecated": False}])
+def test_a_list_of_engines_is_kept_for_lockfiles_and_asks_for_nothing() -> None:
+    document = json.dumps({"versions": {"1.0.0": {"name": "old", "engines": ["node >=0.6.0"]}}}).encode()
+
+    release = read_package_document(RecordKey(ecosystem="npm", name="old"), document).releases["1.0.0"]
+
+    assert (release.requires_runtime, release.extra) == ({}, {"engines": ["node >=0.6.0"]})
+
+
+@pytest.mark.parametrize("junk", [{}, {"engines": "node"}, {"dist": None, "scripts": [], "deprecated": False}])
 def test_odd_npm_entries_are_read_as_far_as_they_go(junk: dict[str, Any]) -> None:
     release = npm({"1.0.0": junk}).releases["1.0.0"]
 

@@ -106,7 +106,7 @@ def _release(entry: Mapping[str, Any], version: str, published: object) -> Relea
         requires_runtime=_engines(entry.get("engines")),
         platform={name: tuple(_texts(entry[name])) for name in ("os", "cpu", "libc") if _texts(entry.get(name))},
         has_install_script=bool(entry.get("hasInstallScript")) or any(scripts.get(name) for name in _INSTALL_SCRIPTS),
-        extra={name: value for name, value in entry.items() if name not in _READ_ELSEWHERE},
+        extra={name: value for name, value in entry.items() if name not in _READ_ELSEWHERE} | _listed_engines(entry),
     )
 
 
@@ -127,6 +127,12 @@ def _dependencies(entry: Mapping[str, Any]) -> Iterator[ReleaseDependency]:
 def _engines(value: object) -> dict[str, str]:
     # Old packages write a list, which npm ignores.
     return {str(name): text for name, text in _table(value).items() if isinstance(text, str)}
+
+
+def _listed_engines(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """The list of old packages, which says nothing but is copied into lockfiles."""
+    engines = entry.get("engines")
+    return {"engines": engines} if isinstance(engines, list) else {}
 
 
 def _table(value: object) -> Mapping[str, Any]:

@@ -78,7 +78,8 @@ def combined(unit: LockUnit, remediations: Sequence[Remediation]) -> Wanted:
             if known is not None and known.to_version != move.to_version:
                 raise CannotWriteError(f"two remediations move {place} differently", remediation=index)
             instance = unit.instances.get(place)
-            if not move.added and (instance is None or instance.version != move.from_version):
+            is_locked = unit.format != "manifest"
+            if is_locked and not move.added and (instance is None or instance.version != move.from_version):
                 raise CannotWriteError(f"{place} is not at {move.from_version}", remediation=index)
             holder[place] = move
         for edit in remediation.edits:

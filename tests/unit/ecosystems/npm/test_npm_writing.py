@@ -10,7 +10,7 @@ from dependfix_core.ecosystems.base import WriteRefusal
 from dependfix_core.ecosystems.npm.read import read_units
 from dependfix_core.ecosystems.npm.write import write
 from dependfix_core.model.files import ChangeSet
-from dependfix_core.model.plan import Edit
+from dependfix_core.model.plan import Edit, Move, Remediation
 from fakes.npm_writing import (
     CASES,
     DATA,
@@ -131,3 +131,31 @@ def test_a_plan_for_other_files_is_refused() -> None:
     edit = Edit(path="package.json", at="dependencies.lodash", from_text="^9", to_text="^10")
 
     assert refusal("npm3-override", edits=(edit,)).reason == "tool-required"
+
+
+def test_a_lone_manifest_is_edited_alone() -> None:
+    files = {"package.json": b'{\n  "dependencies": {\n    "lodash": "^4.17.15"\n  }\n}\n'}
+    (unit,) = drive(read_units(listing_of(files), ["package.json"]), files)
+    remediation = Remediation(
+        unit="package.json",
+        ecosystem="npm",
+        package_name="lodash",
+        strategy="manifest-bump",
+        moves=(
+            Move(
+                where="dependencies.lodash",
+                package_name="lodash",
+                from_version="4.17.15",
+                to_version="4.17.21",
+                strategy="manifest-bump",
+            ),
+        ),
+        edits=(Edit(path="package.json", at="dependencies.lodash", from_text="^4.17.15", to_text="^4.17.21"),),
+    )
+
+    changes = drive(write(unit, [remediation]), files)
+
+    assert isinstance(changes, ChangeSet)
+    assert [change.after for change in changes.changes] == [
+        b'{\n  "dependencies": {\n    "lodash": "^4.17.21"\n  }\n}\n'
+    ]
