@@ -89,7 +89,7 @@ TOOLS: dict[str, Tool] = {
     "poetry": Tool(package="poetry", version="2.5.1", entry="poetry", source="pip"),
     "poetry-1": Tool(package="poetry", version="1.8.5", entry="poetry", source="pip"),
     "pipenv": Tool(package="pipenv", version="2026.10.3", entry="pipenv", source="pip"),
-    "pdm": Tool(package="pdm", version="2.29.4", entry="pdm", source="pip"),
+    "pdm": Tool(package="pdm", version="2.29.4", entry="pdm", source="pip", extra=("hishel[httpx2]==1.4.0",)),
     "pip-tools": Tool(package="pip-tools", version="7.6.2", entry="pip-compile", source="pip", extra=("pip==26.2",)),
 }
 
