@@ -68,6 +68,8 @@ class AppToken:
                 seconds_between_requests=0,
             )
             granted = integration.get_access_token(self._installation(integration))
+        except AuthenticationError:
+            raise
         except GithubException as error:
             raise AuthenticationError(
                 f"GitHub does not accept the App {self._app_id} (status {error.status})",
