@@ -2,6 +2,7 @@
 
 import posixpath
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from dependfix_core.ecosystems.base import WriteRefusal
@@ -12,6 +13,7 @@ from dependfix_core.ecosystems.npm.write_base import CannotWriteError, Releases,
 from dependfix_core.ecosystems.npm.write_bun_lock import written_bun_lock
 from dependfix_core.ecosystems.npm.write_npm_lock import written_npm_lock
 from dependfix_core.ecosystems.npm.write_pnpm_lock import written_pnpm_lock
+from dependfix_core.ecosystems.npm.write_yarn_berry import written_yarn_berry
 from dependfix_core.ecosystems.npm.write_yarn_classic import written_yarn_classic
 from dependfix_core.model.files import Absence, ChangeSet, FileChange, FileContent
 from dependfix_core.model.lock import LockUnit
@@ -19,21 +21,28 @@ from dependfix_core.model.plan import Remediation
 from dependfix_core.model.steps import Step, file_contents
 
 
-def write(unit: LockUnit, remediations: Sequence[Remediation]) -> Step[ChangeSet | WriteRefusal]:
+def write(
+    unit: LockUnit, remediations: Sequence[Remediation], *, pending_checksums: bool = False
+) -> Step[ChangeSet | WriteRefusal]:
     """The files of `unit` after all `remediations` together, everything else of them kept.
 
-    A refusal says whether the package manager can do it instead.
+    A refusal says whether the package manager can do it instead. With
+    `pending_checksums` a lock of yarn 2 or later is written too, without the
+    checksums of what changed: the next install fills them in.
     """
+    is_pending = pending_checksums and unit.format == "yarn-berry"
     try:
-        wanted = combined(unit, remediations)
-        return (yield from _written(unit, wanted))
+        wanted = combined(
+            unit, [replace(one, needs_tool=False) for one in remediations] if is_pending else remediations
+        )
+        return (yield from _written(unit, wanted, pending_checksums=is_pending))
     except CannotWriteError as error:
         return WriteRefusal(reason=error.reason, detail=error.detail, remediation=error.remediation)
     except EditError as error:
         return WriteRefusal(reason="tool-required", detail=str(error))
 
 
-def _written(unit: LockUnit, wanted: Wanted) -> Step[ChangeSet]:
+def _written(unit: LockUnit, wanted: Wanted, *, pending_checksums: bool) -> Step[ChangeSet]:
     _refuse_unreadable(unit)
     edited = {edit.path for edit in wanted.edits}
     found = yield from file_contents({*unit.files, *edited})
@@ -50,7 +59,9 @@ def _written(unit: LockUnit, wanted: Wanted) -> Step[ChangeSet]:
         releases = Releases(unit)
         yield from releases.fetch(wanted.releases)
         texts = {path: file.content for path, file in before.items()}
-        after[unit.unit] = yield from _written_lock(unit, wanted, releases, texts, texts | after)
+        after[unit.unit] = yield from _written_lock(
+            unit, wanted, releases, texts, texts | after, pending_checksums=pending_checksums
+        )
     return ChangeSet(
         changes=tuple(
             FileChange(
@@ -72,7 +83,13 @@ def _refuse_unreadable(unit: LockUnit) -> None:
 
 
 def _written_lock(
-    unit: LockUnit, wanted: Wanted, releases: Releases, before: Mapping[str, bytes], after: Mapping[str, bytes]
+    unit: LockUnit,
+    wanted: Wanted,
+    releases: Releases,
+    before: Mapping[str, bytes],
+    after: Mapping[str, bytes],
+    *,
+    pending_checksums: bool,
 ) -> Step[bytes]:
     content, manifests = before[unit.unit], _manifests(unit, after)
     if unit.format == "npm-lock":
@@ -83,6 +100,8 @@ def _written_lock(
         return written_yarn_classic(content, unit, wanted, releases, manifests, _manifests(unit, before))
     if unit.format == "bun-lock":
         return written_bun_lock(content, unit, wanted, releases)
+    if unit.format == "yarn-berry" and pending_checksums:
+        return written_yarn_berry(content, unit, wanted, releases, _manifests(unit, before), manifests)
     raise CannotWriteError(f"a {unit.format} is written by {unit.tool}")
 
 

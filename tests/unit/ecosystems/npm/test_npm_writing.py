@@ -7,13 +7,21 @@ from pathlib import Path
 import pytest
 
 from dependfix_core.ecosystems.base import WriteRefusal
+from dependfix_core.ecosystems.npm.pnpm_lock import read_pnpm_lock
 from dependfix_core.ecosystems.npm.read import read_units
 from dependfix_core.ecosystems.npm.write import write
+from dependfix_core.ecosystems.npm.write_pnpm_lock import rendered_entry
+from dependfix_core.ecosystems.npm.write_yarn_berry import rendered_berry_entry
+from dependfix_core.ecosystems.npm.write_yarn_classic import rendered_block
+from dependfix_core.ecosystems.npm.yarn_berry import read_yarn_berry
+from dependfix_core.ecosystems.npm.yarn_classic import read_yarn_classic
 from dependfix_core.model.files import ChangeSet
+from dependfix_core.model.lock import Problem
 from dependfix_core.model.plan import Edit, Move, Remediation
 from fakes.npm_writing import (
     CASES,
     DATA,
+    Case,
     case_files,
     release_records,
     remediation_of,
@@ -159,3 +167,63 @@ def test_a_lone_manifest_is_edited_alone() -> None:
     assert [change.after for change in changes.changes] == [
         b'{\n  "dependencies": {\n    "lodash": "^4.17.21"\n  }\n}\n'
     ]
+
+
+BERRY = Case(
+    project="yarn-berry-lines",
+    lock="yarn.lock",
+    moves={
+        "json5@npm:^1.0.1": "1.0.2",
+        "json5@npm:^2.1.2": "2.2.2",
+        "loader-utils@npm:^2.0.0": "2.0.4",
+        "semver@npm:^7.3.5": "7.5.2",
+    },
+    edits=(Edit(path="package.json", at="devDependencies.semver", from_text="^7.3.5", to_text="^7.5.2"),),
+)
+
+
+def test_yarn_2_and_later_is_left_to_yarn() -> None:
+    _, written = written_case(BERRY)
+
+    assert isinstance(written, WriteRefusal)
+    assert written.reason == "tool-required"
+
+
+def test_yarn_2_and_later_may_leave_checksums_open() -> None:
+    """yarn 4 accepts this with `--immutable --check-resolutions`, and its next install only adds checksums."""
+    files = case_files(BERRY)
+    unit = unit_of_case(BERRY, files)
+
+    changes = drive(write(unit, [remediation_of(BERRY, unit)], pending_checksums=True), files, release_records())
+
+    assert isinstance(changes, ChangeSet)
+    lock = {change.path: change.after or b"" for change in changes.changes}["yarn.lock"].decode()
+    assert lock.count("checksum:") == files["yarn.lock"].decode().count("checksum:") - 4
+    assert '"semver@npm:^7.5.2":\n  version: 7.5.2\n  resolution: "semver@npm:7.5.2"\n' in lock
+    assert '    semver: "npm:^7.5.2"\n' in lock
+    assert "^7.3.5" not in lock
+
+
+@pytest.mark.parametrize(
+    ("project", "lock"),
+    [("yarn4-workspace", "yarn.lock"), ("yarn1-workspace", "yarn.lock"), ("pnpm9-peers", "pnpm-lock.yaml")],
+)
+def test_every_entry_is_rendered_as_the_tool_wrote_it(project: str, lock: str) -> None:
+    content = (DATA / project / lock).read_bytes()
+    text = content.decode()
+    if project == "yarn4-workspace":
+        berry = read_yarn_berry(lock, content)
+        assert not isinstance(berry, Problem)
+        rendered = ["\n".join(rendered_berry_entry(entry.descriptors, entry.data)) for entry in berry.entries.values()]
+    elif project == "yarn1-workspace":
+        classic = read_yarn_classic(lock, content)
+        assert not isinstance(classic, Problem)
+        rendered = ["\n".join(rendered_block(block.descriptors, block.fields)) for block in classic.blocks]
+    else:
+        pnpm = read_pnpm_lock(lock, content)
+        assert not isinstance(pnpm, Problem)
+        entries = [*pnpm.packages.items(), *pnpm.snapshots.items()]
+        rendered = ["\n".join(rendered_entry(key, entry)) for key, entry in entries]
+
+    assert [entry for entry in rendered if f"\n{entry}\n" not in text] == []
+    assert len(rendered) > 50
