@@ -3,10 +3,11 @@
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import anyio
 import anyio.abc
+import anyio.to_thread
 
 from dependfix_core.errors import DependfixError
 from dependfix_core.process import Runner, SubprocessRunner
@@ -14,6 +15,10 @@ from dependfix_mcp.settings import Settings
 
 if TYPE_CHECKING:
     from dependfix_mcp.tooling import Toolset
+
+T = TypeVar("T")
+
+_DISK_THREADS: Final = 8
 
 
 @dataclass(kw_only=True)
@@ -32,7 +37,14 @@ class Services:
     """Why the one toolset that was asked for cannot work."""
     start_failed: anyio.Event = field(default_factory=anyio.Event)
     ended: anyio.Event = field(default_factory=anyio.Event)
+    _limiter: anyio.CapacityLimiter | None = None
     """Set when everything has been cleaned up."""
+
+    async def on_disk(self, work: Callable[[], T]) -> T:
+        """Do blocking work in a thread of our own few: the SDK reads and writes through the common ones."""
+        if self._limiter is None:
+            self._limiter = anyio.CapacityLimiter(_DISK_THREADS)
+        return await anyio.to_thread.run_sync(work, limiter=self._limiter)
 
     def secrets(self) -> tuple[str, ...]:
         """Every secret that is known, for redaction."""

@@ -254,6 +254,26 @@ def test_signal_ends_it_in_the_middle_of_a_call(
     assert not (tmp_path / "dependfix-reports").exists()
 
 
+def test_interrupted_scan_leaves_no_half_report(
+    tmp_path: Path, environment: dict[str, str], stalling: Stalling
+) -> None:
+    done = subprocess.Popen(
+        [*COMMAND, "scan", "octo-org/octo-shop", "--github-api-url", stalling.url],
+        cwd=tmp_path,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert stalling.asked.wait(PATIENCE_S)
+
+    done.send_signal(signal.SIGINT)
+    printed, said = done.communicate(timeout=PATIENCE_S)
+
+    assert (done.returncode, printed) == (130, b"")
+    assert b"Traceback" not in said
+    assert not (tmp_path / "dependfix-reports").exists()
+
+
 def test_children_end_with_the_server(
     serve: Callable[..., Served], tmp_path: Path, environment: dict[str, str]
 ) -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import anyio
-import anyio.to_thread
 from mcp.server.mcpserver import Context, ElicitationResult, MCPServer, Resolve
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError
 from mcp.types import Completion
@@ -302,7 +301,7 @@ class DependfixTools:
         problems = [ReadProblem(message=_about(problem.target, problem.message)) for problem in plan.problems]
         uri: str | None = f"{PLANS_URI}{plan.plan_id}"
         try:
-            await anyio.to_thread.run_sync(self._plans().save, plan)
+            await self._services.on_disk(lambda: self._plans().save(plan))
         except DependfixError as error:
             uri = None
             problems.append(ReadProblem(message=error.message))
@@ -432,7 +431,7 @@ class DependfixTools:
 
     async def _given_plan(self, plan_id: str) -> "Plan":
         try:
-            return await anyio.to_thread.run_sync(self._plans().load, plan_id)
+            return await self._services.on_disk(lambda: self._plans().load(plan_id))
         except NotFoundError as error:
             raise ArgumentError(
                 f"planId: {error.message}",
@@ -639,12 +638,12 @@ class DependfixTools:
 
         after = HistoryPosition(started_ms=position[0], run_id=position[1]) if position else None
         history = self._history()
-        page = await anyio.to_thread.run_sync(lambda: history.page(repository=name, limit=limit, after=after))
+        page = await self._services.on_disk(lambda: history.page(repository=name, limit=limit, after=after))
         wires = [run.model_dump(mode="json", by_alias=True, exclude_none=True) for run in page.runs]
         kept = fitting(wires, room=_ROOM) if wires else 0
         last = page.next
         if kept < len(page.runs):
-            begun = await anyio.to_thread.run_sync(lambda: history.page(repository=name, limit=kept, after=after))
+            begun = await self._services.on_disk(lambda: history.page(repository=name, limit=kept, after=after))
             last = begun.next
         return HistoryResult(
             ok=True,
@@ -767,9 +766,9 @@ class DependfixTools:
         from dependfix_core.report.store import find_by_run_id  # noqa: PLC0415  # loads the report's forms
 
         if run_id:
-            return await anyio.to_thread.run_sync(find_by_run_id, self._client.folders, run_id)
+            return await self._services.on_disk(lambda: find_by_run_id(self._client.folders, run_id))
         name = await self._name(repo) if repo else ""
-        return await anyio.to_thread.run_sync(self._history().latest, name)
+        return await self._services.on_disk(lambda: self._history().latest(name))
 
     def _history(self) -> "History":
         from dependfix_core.report.history import History  # noqa: PLC0415  # loads the report's forms
@@ -843,7 +842,7 @@ class DependfixTools:
         from dependfix_core.report.build import view_plan  # noqa: PLC0415  # loads the planner's versions
 
         try:
-            found = await anyio.to_thread.run_sync(self._plans().load, plan_id)
+            found = await self._services.on_disk(lambda: self._plans().load(plan_id))
         except DependfixError as error:
             raise ResourceNotFoundError(error.message) from error
         wire = view_plan(found).model_dump(mode="json", by_alias=True, exclude_none=True)
@@ -864,14 +863,14 @@ class DependfixTools:
         """Run ids and repositories that are known here."""
         history = self._history()
         if place.startswith("dependfix://") and argument == "runId":
-            stored = await anyio.to_thread.run_sync(history.run_ids, typed)
+            stored = await self._services.on_disk(lambda: history.run_ids(typed))
             values = list(dict.fromkeys([*self._runs.ids(typed), *stored]))
         elif place.startswith(PLANS_URI) and argument == "planId":
-            kept = await anyio.to_thread.run_sync(self._plans().ids)
+            kept = await self._services.on_disk(self._plans().ids)
             values = [plan_id for plan_id in kept if plan_id.startswith(typed)]
         elif argument == "repo":
             here = [name for name in await self._client.repositories_here() if name.lower().startswith(typed.lower())]
-            stored = await anyio.to_thread.run_sync(history.repositories, typed)
+            stored = await self._services.on_disk(lambda: history.repositories(typed))
             values = list(dict.fromkeys([*here, *stored]))
         else:
             return None
