@@ -531,11 +531,17 @@ class _Reading:
         declared = self.lock.declared
         found: list[tuple[str, str, str]] = []
         if declared is None:
-            needed = (DependencyKind.PROD, DependencyKind.DEV)
+            # npm 6 does not install what a linked folder needs for its own development.
+            with_dev = set(manifests) if self.kind.tool != "npm" else {_join(self.folder, MANIFEST)}
             found = [
                 (item.declared_in or item.path, item.at, "nothing")
                 for item in constraints
-                if item.target is None and item.kind in needed and item.source.kind is SourceKind.REGISTRY
+                if item.target is None
+                and item.source.kind is SourceKind.REGISTRY
+                and (
+                    item.kind is DependencyKind.PROD
+                    or (item.kind is DependencyKind.DEV and (item.declared_in or item.path) in with_dev)
+                )
             ]
         else:
             forced = {override.package for override in overrides if not override.parents}
