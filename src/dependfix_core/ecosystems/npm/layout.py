@@ -11,7 +11,7 @@ what it does not mention is as in the lockfile.
 
 import posixpath
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from dependfix_core.ecosystems.npm.asks import (
@@ -107,6 +107,7 @@ class Layout(ABC):
         self._nodes: dict[str, Node] = {}
         self._copies: dict[str, list[str]] | None = None
         self._askers: dict[str, list[str]] | None = None
+        self._declared: dict[str | None, list[Link]] | None = None
         self._parents: dict[str, list[str]] | None = None
 
     # Copies.
@@ -149,13 +150,16 @@ class Layout(ABC):
         """What a copy asks for, by name."""
         return [Link(asker=node.where, ask=ask) for ask in sorted(node.asks, key=lambda ask: ask.name)]
 
-    def declared(self, state: State) -> list[Link]:
-        """The requirements of manifests, with their present texts."""
-        raised = state.raised
-        return [
-            Link(asker=None, ask=ask_of_constraint(one, raised.get((one.path, one.at))), constraint=one)
-            for one in self.unit.constraints
-        ]
+    def declared(self, state: State, name: str | None = None) -> list[Link]:
+        """The requirements of manifests, with their present texts; with `name` those for that name, real or alias."""
+        if self._declared is None:
+            links = [Link(asker=None, ask=ask_of_constraint(one), constraint=one) for one in self.unit.constraints]
+            self._declared = {None: links}
+            for link in links:
+                for known in {link.ask.name, link.ask.package}:
+                    self._declared.setdefault(known, []).append(link)
+        found = self._declared.get(name, [])
+        return [_with_text(link, state.raised) for link in found] if state.raised else found
 
     def asking(self, state: State, name: str) -> list[Link]:
         """All requirements for `name`, which may be a real name or an alias, those of manifests first."""
@@ -170,7 +174,7 @@ class Layout(ABC):
                 }
                 for asked in names:
                     self._askers.setdefault(asked, []).append(where)
-        found = [link for link in self.declared(state) if name in (link.ask.name, link.ask.package)]
+        found = list(self.declared(state, name))
         nodes = [self.node(state, where) for where in self._askers.get(name, ()) if where not in state.nodes]
         nodes += state.nodes.values()
         for node in nodes:
@@ -272,6 +276,12 @@ class Layout(ABC):
             instance=instance,
             is_optional=instance.optional,
         )
+
+
+def _with_text(link: Link, raised: Mapping[tuple[str, str], str]) -> Link:
+    assert link.constraint is not None
+    text = raised.get((link.constraint.path, link.constraint.at))
+    return link if text is None else replace(link, ask=ask_of_constraint(link.constraint, text))
 
 
 class TreeLayout(Layout):
