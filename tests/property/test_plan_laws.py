@@ -171,7 +171,7 @@ def contains(one: Alert, version: str) -> bool:
     return isinstance(parsed, Version) and vulnerable.contains(parsed).is_yes
 
 
-LAWS = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+LAWS = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @LAWS

@@ -546,10 +546,14 @@ class _Search:
         if where in self.versions:
             return False
         dependents = yield from graph.dependents(where)
+        raisable = self.permits.raises != "nothing"
+
+        def is_in_the_way(dependent: Dependent, version: str) -> bool:
+            declared = dependent.constraint is not None and dependent.override is None
+            return dependent.admits(version).is_no and not (declared and raisable)
+
         fitting = [
-            one.text
-            for one in self.rungs.targets.all
-            if not any(dependent.admits(one.text).is_no for dependent in dependents)
+            one.text for one in self.rungs.targets.all if not any(is_in_the_way(each, one.text) for each in dependents)
         ]
         if not fitting:
             return False

@@ -391,6 +391,8 @@ def _unparsable(instance: Instance, sighting: _Sighting) -> Dead:
     if instance.source.kind is not SourceKind.REGISTRY:
         kind = instance.source.kind.value
         return Dead(reason="non-registry-source", detail=f"{instance.where} comes from {kind}")
+    if not instance.version:
+        return Dead(reason="dynamic-version", detail=f"{instance.where} names no version that could be raised")
     return Dead(
         reason="unparsable-version",
         detail=f"{instance.version!r} cannot be compared with `{sighting.alert.vulnerable_range}`",

@@ -749,3 +749,71 @@ def test_a_manifest_without_a_lock_has_its_floor_raised() -> None:
     assert [(v.where, v.version, v.to_version) for v in answer(planned).instances] == [
         ("dependencies.vuln", "1.0.0", "1.2.0")
     ]
+
+
+# What was wrong before.
+
+
+def test_a_peer_that_did_not_fit_before_is_not_held_against_a_fix() -> None:
+    packages: Universe = {**PLAIN, "plugin": {"1.0.0": {"peer:vuln": "^0.9.0"}}}
+
+    planned = plan(
+        packages, {"dependencies": {"vuln": "^1.0.0", "plugin": "^1.0.0"}}, {"vuln": "1.0.0", "plugin": "1.0.0"}
+    )
+
+    assert moves(planned) == {"vuln": ("1.0.0", "1.2.0")}
+    assert only(planned).warnings == ("unmet before: plugin 1.0.0 asks vuln `^0.9.0`",)
+
+
+def test_a_project_that_passes_over_peers_is_taken_at_its_word() -> None:
+    planned = plan(
+        {**REACT, "plugin": {"1.0.0": REACT["plugin"]["1.0.0"]}},
+        {"dependencies": {"vuln": "^1.0.0", "plugin": "^1.0.0"}},
+        {"vuln": "1.0.0", "plugin": "1.0.0"},
+        extra={".npmrc": b"legacy-peer-deps=true\n"},
+    )
+
+    assert moves(planned) == {"vuln": ("1.0.0", "1.2.0")}
+
+
+def test_a_new_entry_that_would_reach_another_line_is_not_written() -> None:
+    packages: Universe = {
+        "vuln": {"1.0.0": {}, "1.2.0": {}, "2.0.0": {}},
+        "one": {"1.0.0": {"vuln": "~1.0.0"}},
+        "two": {"1.0.0": {"vuln": "~1.0.0"}},
+        "wide": {"1.0.0": {"vuln": ">=1.0.0"}},
+    }
+
+    planned = plan(
+        packages,
+        {"dependencies": {"one": "1.0.0", "two": "1.0.0", "wide": "1.0.0"}},
+        {"one": "1.0.0", "two": "1.0.0", "wide": "1.0.0", "vuln": "1.0.0", "wide/vuln": "2.0.0"},
+    )
+
+    assert edits(planned) == {"overrides.one>vuln": "^1.2.0", "overrides.two>vuln": "^1.2.0"}
+    assert moves(planned) == {"vuln": ("1.0.0", "1.2.0")}
+
+
+@pytest.mark.parametrize("declared", ["*", "latest", "<5"])
+def test_a_declaration_without_a_floor_cannot_be_raised(declared: str) -> None:
+    files = {"package.json": json.dumps({"name": "lib", "dependencies": {"vuln": declared}}).encode()}
+
+    planned = plan_files(files, [replace(VULN, manifest_path="package.json")], registry(PLAIN))
+
+    assert (answer(planned).outcome, answer(planned).reason) == ("refuse", "dynamic-version")
+
+
+def test_a_pinned_copy_that_a_strict_parent_shares_needs_both_to_move() -> None:
+    packages: Universe = {
+        "vuln": {"1.0.0": {}, "1.2.0": {}},
+        "strict": {"1.0.0": {"vuln": "1.0.0"}, "1.1.0": {"vuln": "1.2.0"}},
+    }
+
+    planned = plan(
+        packages,
+        {"dependencies": {"strict": "^1.0.0", "vuln": "1.0.0"}},
+        {"strict": "1.0.0", "vuln": "1.0.0"},
+    )
+
+    assert moves(planned) == {"strict": ("1.0.0", "1.1.0"), "vuln": ("1.0.0", "1.2.0")}
+    assert edits(planned) == {"dependencies.vuln": "1.2.0"}

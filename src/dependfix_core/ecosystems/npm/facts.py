@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from dependfix_core.ecosystems.base import Dependent
-from dependfix_core.ecosystems.npm.asks import asks_of_release
+from dependfix_core.ecosystems.npm.asks import ask_of_constraint, asks_of_release
 from dependfix_core.ecosystems.npm.layout import Counting, Layout, Link, State
 from dependfix_core.model.records import RecordKey, Release, ReleaseRecord
 from dependfix_core.model.steps import Step, records_for
@@ -43,6 +43,24 @@ class Facts:
                     break
         return self.layout.counting(state, link)
 
+    def was_unmet(self, state: State, link: Link) -> Step[bool]:
+        """Whether what the link stands for was not met in `state`: a lock that was so before is not blamed on a fix."""
+        if link.constraint is not None:
+            text = state.raised.get((link.constraint.path, link.constraint.at))
+            link = replace(link, ask=ask_of_constraint(link.constraint, text))
+        elif link.asker is not None:
+            asker = self.layout.node(state, link.asker)
+            if asker is None or link.ask not in asker.asks:
+                return False
+        counting = yield from self.counting(state, link)
+        return self.is_unmet(state, link, counting)
+
+    def is_unmet(self, state: State, link: Link, counting: Counting) -> bool:
+        """Whether a requirement, as it counts, is refused by the copy that it leads to."""
+        target = self.layout.target(state, link)
+        found = self.layout.node(state, target) if target is not None else None
+        return found is not None and not counting.want.is_met_by(found.version)
+
     def dependent(self, state: State, link: Link, counting: Counting) -> Dependent:
         """A requirement as the planner sees it."""
         node = self.layout.node(state, link.asker) if link.asker is not None else None
@@ -56,5 +74,5 @@ class Facts:
             kind=link.ask.kind,
             constraint=counting.reference if counting.reference is not None else declared,
             override=counting.override,
-            any_version=counting.want.is_open,
+            any_version=counting.want.is_open or self.is_unmet(state, link, counting),
         )

@@ -106,7 +106,7 @@ class OverrideWriter:
         package: str,
         version: str,
         refusing: Sequence[Dependent],
-        kept: Sequence[Dependent],
+        elsewhere: Sequence[Dependent],
         locked: Sequence[str],
     ) -> tuple[tuple[AddOverride, ...], ...] | NoOverride:
         """Entries that force `package` to `version` or newer on its line, the narrowest first.
@@ -115,7 +115,7 @@ class OverrideWriter:
             package: What is forced.
             version: The least version that it shall have.
             refusing: The dependents that do not admit it; all of them copies.
-            kept: Dependents of other copies of the package, which the entries should leave alone.
+            elsewhere: Dependents of other copies of the package, which the entries have to leave alone.
             locked: Versions of the other copies.
         """
         unsupported = self.unsupported()
@@ -124,8 +124,8 @@ class OverrideWriter:
         value = f"^{version}"
         parents = sorted({one.name for one in refusing if one.where is not None})
         by_parent = tuple(self._below_parent(package, parent, value) for parent in parents)
-        versioned = self._versioned(package, version, value, refusing, locked)
-        others = {one.name for one in kept if one.where is not None}
+        versioned = self._versioned(package, version, value, refusing, elsewhere, locked)
+        others = {one.name for one in elsewhere if one.where is not None}
         ways: list[tuple[AddOverride, ...]] = []
         if self._unit.tool == "npm":
             ways = [by_parent, *versioned] if len(parents) == 1 else [*versioned, by_parent]
@@ -155,7 +155,13 @@ class OverrideWriter:
         return None
 
     def _versioned(
-        self, package: str, version: str, value: str, refusing: Sequence[Dependent], locked: Sequence[str]
+        self,
+        package: str,
+        version: str,
+        value: str,
+        refusing: Sequence[Dependent],
+        elsewhere: Sequence[Dependent],
+        locked: Sequence[str],
     ) -> list[tuple[AddOverride, ...]]:
         """Keys with a range, which expire by themselves once nobody asks for it any more."""
         if self._unit.tool == "yarn":
@@ -175,6 +181,8 @@ class OverrideWriter:
         if floor is not None and any(_is_under(one, floor) for one in locked):
             condition = f">={floor} <{version}"
         if not all(_is_inside(one.requirement, condition) for one in refusing):
+            return []
+        if any(_intersects(one.requirement, condition) for one in elsewhere):
             return []
         return [(self._entry(package, value, selector=f"{package}@{condition}", condition=condition),)]
 
@@ -265,6 +273,12 @@ def _is_under(version: str, floor: str) -> bool:
     assert scheme is not None
     mine, other = scheme.try_parse(version), scheme.try_parse(floor)
     return isinstance(mine, Version) and isinstance(other, Version) and scheme.compare(mine, other) == -1
+
+
+def _intersects(requirement: Requirement | None, condition: str) -> bool:
+    """Whether a key with this range would reach the requirement too."""
+    other = parse_requirement(GRAMMAR, condition)
+    return requirement is not None and not isinstance(other, Unparsable) and not requirement.intersect(other).is_empty
 
 
 def _is_inside(requirement: Requirement | None, condition: str) -> bool:

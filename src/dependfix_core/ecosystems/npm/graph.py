@@ -143,13 +143,13 @@ class NpmGraph:
             )
         if any(one.override is not None for one in refusing):
             return NoOverride(reason="override-unsupported", detail="it is forced already")
-        kept: list[Dependent] = [one for one in dependents if one not in refusing]
+        elsewhere: list[Dependent] = []
         locked: list[str] = []
         for other in self._layout.copies(self._state, node.name):
             if other.where != where:
                 locked.append(other.version)
-                kept += yield from self.dependents(other.where)
-        return writer.ways(node.name, version, refusing, kept, locked)
+                elsewhere += yield from self.dependents(other.where)
+        return writer.ways(node.name, version, refusing, elsewhere, locked)
 
     def override_value(self, override: Override, version: str) -> str | None:
         """See `Graph.override_value`."""

@@ -146,13 +146,13 @@ def _floors(declared: dict[str, Constraint]) -> dict[str, Instance]:
             found[at] = Instance(where=at, name=one.package, version="", source=one.source, path=one.path)
             continue
         floor = _floor(one.requirement)
-        if floor is not None:
-            found[at] = Instance(where=at, name=one.package, version=floor, path=one.path)
+        # Without a lower bound nothing is written down that could be raised.
+        found[at] = Instance(where=at, name=one.package, version=floor or "", path=one.path)
     return found
 
 
 def _floor(text: str) -> str | None:
-    """The least version that a text names; 0.0.0 when it names none (`*`, `<5`), None when it is no range."""
+    """The least version that a text names; None when it names none (`*`, `<5`, a tag)."""
     parsed = parse_requirement(GRAMMAR, text)
     if isinstance(parsed, Unparsable):
         return None
@@ -163,7 +163,7 @@ def _floor(text: str) -> str | None:
     named = ""
     for bound in bounds:
         if bound is None:
-            return "0.0.0"
+            return None
         key = bound.key[:3]
         if least is None or key < least:
             least = key

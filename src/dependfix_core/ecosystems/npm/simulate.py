@@ -298,6 +298,9 @@ class Simulation:
             return None
         if node is not None and (node.name != want.package or want.is_met_by(node.version)):
             return None
+        if node is not None and (self._ignores(link) or (yield from self._facts.was_unmet(self._before, link))):
+            self.warnings.add(f"unmet before: {self._name(link)} asks {want.package} `{want.text}`")
+            return None
         if node is None:
             return (yield from self._settle_missing(link, counting))
         if node.where in self._set and not self._set[node.where].may_split:
@@ -323,7 +326,7 @@ class Simulation:
 
     def _settle_missing(self, link: Link, counting: Counting) -> Step[Blocked | None]:
         want = counting.want
-        if link.is_peer and (link.may_be_missing or self._was_missing(link) or self._unit.tool == "yarn"):
+        if link.is_peer and (link.may_be_missing or self._was_missing(link) or not self._brings_peers()):
             return None
         if not link.is_peer and self._reuse(link, want):
             return None
@@ -340,6 +343,22 @@ class Simulation:
             self._leave_open(link, want)
             return None
         return None if link.may_be_missing else self._refused(link, counting, "", added)
+
+    def _brings_peers(self) -> bool:
+        """Whether this package manager installs peers that nobody asks for otherwise."""
+        unit = self._unit
+        if unit.tool == "npm":
+            return unit.format_version != "1" and not self._ignores_peers()
+        if unit.tool == "pnpm":
+            return bool(unit.settings.get("lockSettings", {}).get("autoInstallPeers") == "true")
+        return unit.tool == "bun"
+
+    def _ignores(self, link: Link) -> bool:
+        return link.is_peer and self._ignores_peers()
+
+    def _ignores_peers(self) -> bool:
+        """The project tells npm to pass over peers that do not fit."""
+        return bool(self._unit.settings.get("flags", {}).get("legacy-peer-deps") == "true")
 
     def _was_missing(self, link: Link) -> bool:
         """Whether the asker asked for it in vain before."""
@@ -365,6 +384,8 @@ class Simulation:
         fitting: list[tuple[Version, str]] = []
         for node in self._layout.alternatives(self.state, link):
             version = scheme.try_parse(node.version)
+            if self._is_unchanged(link) and self._would_lower(link, node):
+                continue
             if (
                 isinstance(version, Version)
                 and want.is_met_by(node.version)
@@ -378,13 +399,27 @@ class Simulation:
         self._layout.connect(self.state, link, best[1])
         return True
 
+    def _would_lower(self, link: Link, node: Node) -> bool:
+        target = self._layout.target(self.state, link)
+        now = self._layout.node(self.state, target) if target is not None else None
+        return now is not None and _is_older(node.version, now.version)
+
+    def _is_unchanged(self, link: Link) -> bool:
+        """Whether the asker itself is as it was, so that only an override can have changed what it gets."""
+        if link.asker is None:
+            return False
+        return self._layout.node(self.state, link.asker) is self._layout.node(self._before, link.asker)
+
     def _immovable_source(self, node: Node) -> bool:
         """Whether the copy may serve others: it comes from a registry and not inside another package."""
         instance = node.instance
         return instance is None or (instance.source.kind is SourceKind.REGISTRY and not instance.bundled)
 
     def _bypass(self, link: Link, want: Wanted, node: Node) -> bool:
-        """Another copy that is there already meets it: the one in the way is not needed for this."""
+        """Another copy that is there already meets it: the one in the way is not needed for this.
+
+        Nobody is led to an older version who does not ask for it himself.
+        """
         above = self._layout.shadowed(self.state, node.where)
         if above is None:
             old = node.where
@@ -394,6 +429,8 @@ class Simulation:
             return True
         shadow = self._layout.node(self.state, above)
         if shadow is None or not want.is_met_by(shadow.version) or node.where in self._set:
+            return False
+        if self._is_unchanged(link) and _is_older(shadow.version, node.version):
             return False
         if not self._candidates.is_safe(shadow.name, shadow.version) or shadow.name != node.name:
             return False
@@ -564,7 +601,8 @@ class Simulation:
                 found = self._layout.node(self.state, target) if target is not None else None
                 if found is None or found.name != counting.want.package or _id(link) in self._open:
                     continue
-                if not counting.want.is_met_by(found.version):
+                met = counting.want.is_met_by(found.version) or self._ignores(link)
+                if not met and not (yield from self._facts.was_unmet(self._before, link)):
                     return self._refused(link, counting, found.where)
         return None
 
@@ -605,6 +643,13 @@ def _id(link: Link) -> LinkId:
     if link.constraint is not None:
         return (f"\0{link.constraint.declared_in or link.constraint.path} {link.constraint.at}", link.ask.name)
     return (link.asker, f"{link.ask.name} {link.is_peer}")
+
+
+def _is_older(version: str, than: str) -> bool:
+    scheme = scheme_for("npm")
+    assert scheme is not None
+    mine, other = scheme.try_parse(version), scheme.try_parse(than)
+    return isinstance(mine, Version) and isinstance(other, Version) and scheme.compare(mine, other) == -1
 
 
 def _listed(names: set[str]) -> str:
