@@ -4,7 +4,7 @@ import json
 from collections import deque
 from collections.abc import Mapping
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hypothesis import HealthCheck, given, settings
@@ -262,3 +262,126 @@ def test_an_alert_that_is_not_open_changes_nothing(project: Project) -> None:
 
     assert more.remediations == plan.remediations
     assert [one for one in more.outcomes if one.alert != 99] == list(plan.outcomes)
+
+
+# Locks that write down which copy every requirement leads to.
+
+
+@dataclass(frozen=True)
+class Linked:
+    packages: Packages
+    declared: dict[str, str]
+    chosen: dict[tuple[str, str], str]
+    """(name, requirement) → version: what yarn 1 keeps, and what pnpm's copies follow from."""
+    alerts: tuple[Alert, ...]
+
+    @property
+    def copies(self) -> list[tuple[str, str]]:
+        return sorted({(name, version) for (name, _), version in self.chosen.items()})
+
+    def yarn(self) -> dict[str, bytes]:
+        lines = ["# yarn lockfile v1", "", ""]
+        for name, version in self.copies:
+            texts = sorted(text for (asked, text), v in self.chosen.items() if (asked, v) == (name, version))
+            quoted = ", ".join(f'"{name}@{text}"' for text in texts)
+            lines += [f"{quoted}:", f'  version "{version}"']
+            lines += [f'  resolved "https://yarn.registry.example/{name}/-/{name}-{version}.tgz#0"']
+            needs = self.packages[name][version]
+            if needs:
+                lines += ["  dependencies:", *(f'    {other} "{text}"' for other, text in needs.items())]
+            lines += [""]
+        manifest = {"name": "app", "version": "1.0.0", "dependencies": self.declared}
+        return {"package.json": json.dumps(manifest).encode(), "yarn.lock": "\n".join(lines).encode()}
+
+    def pnpm(self) -> dict[str, bytes]:
+        lines = ["lockfileVersion: '9.0'", "", "importers:", "", "  .:", "    dependencies:"]
+        for name, text in self.declared.items():
+            lines += [f"      {name}:", f"        specifier: '{text}'", f"        version: {self.chosen[name, text]}"]
+        lines += ["", "packages:", ""]
+        for name, version in self.copies:
+            lines += [f"  {name}@{version}:", f"    resolution: {{integrity: sha512-{name}{version}}}", ""]
+        lines += ["snapshots:", ""]
+        for name, version in self.copies:
+            needs = self.packages[name][version]
+            lines += [f"  {name}@{version}:{'' if needs else ' {}'}"]
+            if needs:
+                lines += ["    dependencies:", *(f"      {o}: {self.chosen[o, t]}" for o, t in needs.items())]
+            lines += [""]
+        manifest = {"name": "app", "version": "1.0.0", "dependencies": self.declared, "packageManager": "pnpm@9.15.9"}
+        return {"package.json": json.dumps(manifest).encode(), "pnpm-lock.yaml": "\n".join(lines).encode()}
+
+
+@st.composite
+def linked(draw: st.DrawFn, lock: str) -> Linked:
+    project = draw(projects())
+    chosen: dict[tuple[str, str], str] = {}
+    waiting = deque(project.declared.items())
+    while waiting:
+        name, text = waiting.popleft()
+        if (name, text) in chosen:
+            continue
+        fitting = [version for version in project.packages[name] if admits(text, version)]
+        chosen[name, text] = draw(st.sampled_from(fitting))
+        waiting.extend(project.packages[name][chosen[name, text]].items())
+    alerts = tuple(replace(one, manifest_path=lock) for one in project.alerts)
+    return Linked(project.packages, project.declared, chosen, alerts)
+
+
+def check_linked(project: Linked, plan: Plan, where_of: Mapping[str, tuple[str, str]]) -> None:
+    """What stays and what comes in serves everybody, and everything in it serves somebody."""
+    copies = dict(where_of)
+    declared = dict(project.declared)
+    forced: dict[tuple[str, str], str] = {}
+    for one in plan.remediations:
+        for move in one.moves:
+            if move.to_version is None:
+                del copies[move.where]
+            else:
+                assert (move.from_version is None) == (move.where not in copies)
+                copies[move.where] = (move.package_name, move.to_version)
+        for edit in one.edits:
+            section, _, what = edit.at.partition(".")
+            if section == "dependencies":
+                declared[what] = edit.to_text
+            else:
+                what = what.removeprefix("overrides.")
+                parent, _, package = what.replace("/", ">").rpartition(">") if "@" not in what else ("", "", what)
+                forced[parent.replace("**>", ""), package] = edit.to_text
+    there = set(copies.values())
+    used = set()
+    asked = [("", name, text) for name, text in declared.items()]
+    asked += [(name, other, text) for name, version in there for other, text in project.packages[name][version].items()]
+    for parent, name, stated in asked:
+        text = forced.get((parent, name), stated)
+        for (scope, selector), value in forced.items():
+            package, _, condition = selector.partition("@")
+            if not scope and condition and package == name and intersects(stated, condition):
+                text = value
+        serving = {(other, version) for other, version in there if other == name and admits(text, version)}
+        assert serving, f"{parent} asks {name} {text}"
+        used |= serving
+    assert there <= used
+    staying = {i.where for one in plan.outcomes for i in one.instances if i.reason is not None}
+    for where, (name, version) in copies.items():
+        for known in project.alerts:
+            assert known.package_name != name or not contains(known, version) or where in staying
+
+
+@LAWS
+@given(linked("yarn.lock"))
+def test_the_end_state_is_a_lock_that_yarn_could_have_made(project: Linked) -> None:
+    plan = plan_files(project.yarn(), project.alerts, registry(project.packages))
+
+    wheres = {}
+    for name, version in project.copies:
+        texts = sorted(text for (asked, text), v in project.chosen.items() if (asked, v) == (name, version))
+        wheres[f"{name}@{texts[0]}"] = (name, version)
+    check_linked(project, plan, wheres)
+
+
+@LAWS
+@given(linked("pnpm-lock.yaml"))
+def test_the_end_state_is_a_lock_that_pnpm_could_have_made(project: Linked) -> None:
+    plan = plan_files(project.pnpm(), project.alerts, registry(project.packages))
+
+    check_linked(project, plan, {f"{name}@{version}": (name, version) for name, version in project.copies})
