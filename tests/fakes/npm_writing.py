@@ -79,6 +79,10 @@ def override(at: str, value: str, path: str = "package.json") -> Edit:
     return Edit(path=path, at=at, from_text=None, to_text=value, kind="override")
 
 
+def raised(at: str) -> Edit:
+    return Edit(path="package.json", at=at, from_text="1.0.1", to_text="1.0.2", kind="override")
+
+
 CASES: dict[str, Case] = {
     "npm1-flags": Case(
         project="npm-v1-legacy",
@@ -233,6 +237,30 @@ CASES: dict[str, Case] = {
         removed=("mkdirp/minimist",),
         edits=(Edit(path="package.json", at="dependencies.axios", from_text="^1.6.0", to_text="^1.6.8"),),
         esbuild=True,
+    ),
+    "npm3-override-edit": Case(
+        project="npm3-forced",
+        lock="package-lock.json",
+        moves={f"{N}loader-utils/{N}json5": "1.0.2", f"{N}tsconfig-paths/{N}json5": "1.0.2"},
+        edits=(raised("overrides.loader-utils>json5"), raised("overrides.tsconfig-paths>json5")),
+    ),
+    "pnpm9-override-edit": Case(
+        project="pnpm9-forced",
+        lock="pnpm-lock.yaml",
+        moves={"json5@1.0.1": "1.0.2"},
+        edits=(raised("pnpm.overrides.json5@1"),),
+    ),
+    "yarn1-override-edit": Case(
+        project="yarn1-forced",
+        lock="yarn.lock",
+        moves={"json5@1.0.1": "1.0.2"},
+        edits=(raised("resolutions.json5"),),
+    ),
+    "bun2-override-edit": Case(
+        project="bun2-forced",
+        lock="bun.lock",
+        moves={"json5": "1.0.2"},
+        edits=(raised("overrides.json5"),),
     ),
     "yarn1-lines": Case(
         project="yarn1-resolutions",

@@ -13,20 +13,25 @@ _YARN = (
     Check("yarn-1", ("install", "--frozen-lockfile", "--ignore-scripts", "--non-interactive")),
     Check("yarn-1", ("install", "--ignore-scripts", "--non-interactive"), unchanged="yarn.lock"),
 )
+_BUN = (
+    Check("bun", ("install", "--frozen-lockfile", "--lockfile-only", "--ignore-scripts")),
+    Check("bun", ("install", "--lockfile-only", "--ignore-scripts"), unchanged="bun.lock"),
+)
 CHECKS = {
     "npm1-flags": (
         Check("npm-6", ("install", "--package-lock-only", "--ignore-scripts", "--no-audit"), "package-lock.json"),
         Check("npm-11", ("ci", "--ignore-scripts", "--dry-run")),
     ),
-    **{name: npm("npm-11") for name in ("npm2-lines", "npm3-override", "npm3-closure", "npm2-closure")},
+    **{
+        name: npm("npm-11")
+        for name in ("npm2-lines", "npm3-override", "npm3-override-edit", "npm3-closure", "npm2-closure")
+    },
     **{name: pnpm("pnpm-8", "    hasBin: true") for name in ("pnpm6-coupled", "pnpm6-closure", "pnpm6-peers")},
     **{name: pnpm("pnpm-9") for name in ("pnpm9-lines", "pnpm9-override", "pnpm9-below-parent")},
     "pnpm9-peers": pnpm("pnpm-10"),
-    "bun2-closure": (
-        Check("bun", ("install", "--frozen-lockfile", "--lockfile-only", "--ignore-scripts")),
-        Check("bun", ("install", "--lockfile-only", "--ignore-scripts"), unchanged="bun.lock"),
-    ),
-    **dict.fromkeys(("yarn1-lines", "yarn1-resolution"), _YARN),
+    "pnpm9-override-edit": pnpm("pnpm-10"),
+    **dict.fromkeys(("bun2-closure", "bun2-override-edit"), _BUN),
+    **dict.fromkeys(("yarn1-lines", "yarn1-resolution", "yarn1-override-edit"), _YARN),
 }
 
 

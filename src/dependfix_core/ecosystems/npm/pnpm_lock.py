@@ -52,6 +52,8 @@ class PnpmLock:
     """What the registry says of a version, by `name@version` (6.0: by the copy's whole key)."""
     snapshots: Mapping[str, Mapping[str, Any]]
     """Copies with what they resolve to, by key without a leading slash."""
+    bare_keys: frozenset[str] = frozenset()
+    """6.0: keys that have no leading slash in the file; they do not come from the default registry."""
     problems: tuple[Problem, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
     format: str = FORMAT
@@ -161,9 +163,11 @@ def read_pnpm_lock(path: str, content: bytes) -> PnpmLock | Problem:
         return Problem(path=path, position="lockfileVersion", message=message, reason="unsupported-lock-format")
     problems: list[Problem] = []
     packages = dict(_objects(path, data, "packages", problems))
+    bare_keys: frozenset[str] = frozenset()
     if version == "9.0":
         snapshots = dict(_objects(path, data, "snapshots", problems))
     else:
+        bare_keys = frozenset(key for key in packages if not key.startswith("/"))
         packages = {key.removeprefix("/"): entry for key, entry in packages.items()}
         snapshots = packages
     importers = dict(_objects(path, data, "importers", problems))
@@ -176,6 +180,7 @@ def read_pnpm_lock(path: str, content: bytes) -> PnpmLock | Problem:
         importers={"" if folder == "." else folder: about for folder, about in importers.items()},
         packages=packages,
         snapshots=snapshots,
+        bare_keys=bare_keys,
         problems=tuple(problems),
         settings={
             "lockSettings": texts(data.get("settings")),

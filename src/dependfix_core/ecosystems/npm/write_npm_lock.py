@@ -104,7 +104,7 @@ def _written_packages(
         new[place] = entry if name_at(place) == move.package_name else {"name": move.package_name, **entry}
     _mirror(new, manifests)
     touched = {*wanted.moved, *wanted.added}
-    _check_edges(new, touched, wanted.forced | {override.package for override in unit.overrides})
+    _check_edges(old, new, touched, wanted.forced | {override.package for override in unit.overrides})
     old_flags, new_flags = flags_of(_steps(old)), flags_of(_steps(new))
     for place in [place for place in new if place and place in old_flags and place not in new_flags]:
         del new[place]  # nothing leads there any more
@@ -239,8 +239,13 @@ def _table(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _check_edges(entries: Mapping[str, Mapping[str, Any]], touched: set[str], forced: set[str]) -> None:
-    """Every requirement of and on what changed is met; overridden ones are the planner's."""
+def _check_edges(
+    before: Mapping[str, Mapping[str, Any]],
+    entries: Mapping[str, Mapping[str, Any]],
+    touched: set[str],
+    forced: set[str],
+) -> None:
+    """Every requirement of and on what changed is met, as far as it was before; overridden ones are the planner's."""
     tree = NpmTree({place: entry for place, entry in entries.items() if place})
     names = {name_at(place) for place in touched}
     for place, entry in entries.items():
@@ -264,7 +269,13 @@ def _check_edges(entries: Mapping[str, Mapping[str, Any]], touched: set[str], fo
             version = found.get("version")
             if specifier.package in forced or found.get("link") or not isinstance(version, str):
                 continue
-            if kind is not DependencyKind.PEER_OPTIONAL and not admits(specifier.requirement, version):
+            was = before.get(target, {}).get("version") if not is_touched else None
+            was_broken = isinstance(was, str) and not admits(specifier.requirement, was)
+            if (
+                kind is not DependencyKind.PEER_OPTIONAL
+                and not was_broken
+                and not admits(specifier.requirement, version)
+            ):
                 raise CannotWriteError(f"{place or 'the project'} asks {name}@{text} and would get {version}")
 
 

@@ -354,7 +354,11 @@ class _Work:
         package, rest = split_name(key)
         if package == name:
             return rest
-        return key if self._is_nine else f"/{key}"
+        return self._written(key)
+
+    def _written(self, key: str) -> str:
+        """A key as it stands in the file."""
+        return key if self._is_nine or self._keys.get(key, key) in self._lock.bare_keys else f"/{key}"
 
     def _reference_key(self, name: str, reference: str) -> str | None:
         """The new key that a reference means; `None` for a link."""
@@ -553,7 +557,6 @@ class _Work:
         return found.pop() if found else None
 
     def _write_entries(self, text: "_Text", snapshots: Mapping[str, Entry]) -> None:
-        slash = "" if self._is_nine else "/"
         section = "snapshots" if self._is_nine else "packages"
         if self._is_nine:
             old_bases = {base_of(key) for key in self._lock.snapshots}
@@ -565,10 +568,10 @@ class _Work:
                 text.put_entry("packages", base, self._about(release, self._lock.about(new_bases[base])))
         for key in self._lock.snapshots:
             if key not in snapshots:
-                text.drop(section, slash + key)
+                text.drop(section, key if self._is_nine or key in self._lock.bare_keys else f"/{key}")
         for key, entry in snapshots.items():
             if self._keys[key] != key or entry != self._lock.snapshots[key]:
-                text.put_entry(section, slash + key, entry)
+                text.put_entry(section, self._written(key), entry)
 
 
 def groups_of(key: str) -> list[str]:
