@@ -221,6 +221,8 @@ class ReleaseAgeGate:
     path: str
     at: str
     minimum_age_minutes: int | None = None
+    by_level: Mapping[str, int] = field(default_factory=dict)
+    """Minutes for a `major`, `minor` or `patch` step, in place of `minimum_age_minutes`."""
     exclude_newer: str = ""
     """ISO time; releases after it are not taken (uv `exclude-newer`, npm `before`)."""
     excluded: tuple[str, ...] = ()

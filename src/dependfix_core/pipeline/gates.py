@@ -1,16 +1,21 @@
 """Which releases are too young, by the project's own rules and by the caller's."""
 
+import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
+from itertools import zip_longest
 from typing import Final
 
 from dependfix_core.model.alert import parse_time
 from dependfix_core.model.lock import ReleaseAgeGate
 from dependfix_core.model.policy import ScanPolicy
 from dependfix_core.model.records import Release
+from dependfix_core.pipeline.dependabot import KIND
 
 _MINUTES_A_DAY: Final = 24 * 60
+_NUMBER: Final = re.compile(r"\d+")
+_STEPS: Final = ("major", "minor", "patch")
 _UNDECIDABLE: Final = frozenset({"trustPolicy"})
 """Gates on provenance, which no record states."""
 
@@ -25,39 +30,51 @@ class Gates:
         self._gates = tuple(own)
         self._excluding = policy.young_fixes == "exclude"
 
-    def opens_at(self, package: str, release: Release, now: datetime) -> str | None:
-        """When the release may be taken, as text; None when it may be now.
+    def opens_at(self, package: str, release: Release, now: datetime, current: str = "") -> str | None:
+        """When the release may be taken in place of `current`, as text; None when it may be now.
 
         Under `young_fixes=exclude` the project's gates hold nothing back (see
         `held`), a release without a time of publication is not held either.
         """
         if self._excluding or not self._gates:
             return None
-        openings = [text for gate in self._gates if (text := _opening(gate, package, release, now)) is not None]
+        openings = [
+            text for gate in self._gates if (text := _opening(gate, package, release, now, current)) is not None
+        ]
         return max(openings, default=None)
 
     def held(self, package: str, release: Release, now: datetime) -> tuple[ReleaseAgeGate, ...]:
-        """The project's gates that would hold the release back."""
-        gates = (gate for gate in self._gates if gate.path)
-        return tuple(gate for gate in gates if _opening(gate, package, release, now) is not None)
+        """The gates of the package manager that would hold the release back."""
+        gates = (gate for gate in self._gates if gate.path and gate.kind != KIND)
+        return tuple(gate for gate in gates if _opening(gate, package, release, now, "") is not None)
 
     def is_undated(self, package: str, release: Release) -> bool:
         """Whether a gate holds for the package but the release has no time of publication."""
         return release.published_at is None and any(_applies(gate, package, release.version) for gate in self._gates)
 
 
-def _opening(gate: ReleaseAgeGate, package: str, release: Release, now: datetime) -> str | None:
+def _opening(gate: ReleaseAgeGate, package: str, release: Release, now: datetime, current: str) -> str | None:
     published = release.published_at
     if published is None or not _applies(gate, package, release.version):
         return None
-    if gate.minimum_age_minutes is not None:
-        opens = published + timedelta(minutes=gate.minimum_age_minutes)
+    minutes = gate.by_level.get(step_of(current, release.version), gate.minimum_age_minutes)
+    if minutes is not None:
+        opens = published + timedelta(minutes=minutes)
         if opens > now:
             return f"opens at {opens.isoformat()}"
     limit = _moment(gate.exclude_newer)
     if limit is not None and published > limit:
         return f"published {published.isoformat()}, after `{gate.exclude_newer}` in {gate.path}"
     return None
+
+
+def step_of(current: str, target: str) -> str:
+    """`major`, `minor` or `patch` by the first number that differs; empty where there is nothing to compare."""
+    mine, other = (_NUMBER.findall(text)[: len(_STEPS)] for text in (current, target))
+    if not mine:
+        return ""
+    pairs = zip_longest(mine, other, fillvalue="0")
+    return next((step for step, (left, right) in zip(_STEPS, pairs, strict=False) if int(left) != int(right)), "patch")
 
 
 def _applies(gate: ReleaseAgeGate, package: str, version: str) -> bool:

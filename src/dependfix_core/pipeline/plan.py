@@ -30,6 +30,7 @@ from dependfix_core.model.records import Record, RecordKey, Unavailability, Unav
 from dependfix_core.model.steps import Needs, Step, Supplies, T, together
 from dependfix_core.pipeline.alerts_only import malware_outcome, plan_from_alerts
 from dependfix_core.pipeline.cover import Bundle, Decision, decide
+from dependfix_core.pipeline.dependabot import Dependabot, read_dependabot
 from dependfix_core.pipeline.gates import Gates
 from dependfix_core.pipeline.group import Group, clean_manifest_path, group_alerts
 from dependfix_core.pipeline.identity import base_digest, plan_digest
@@ -173,6 +174,8 @@ def _plan(
     served = [
         [alert for alert in chosen if alert.ecosystem.lower() in ids and alert not in unserved] for ids, _ in members
     ]
+    dependabot = yield from read_dependabot(listing)
+    parts.append(_Parts(problems=dependabot.problems))
     units = yield from together(
         [member.read_units(listing, _paths(found)) for (_, member), found in zip(members, served, strict=True)]
     )
@@ -184,7 +187,8 @@ def _plan(
         for group in grouping.groups:
             by_unit.setdefault((group.unit.unit, group.unit.ecosystem), []).append(group)
         steps += [
-            _plan_unit(member, groups, advisories=advisories, policy=policy, now=now) for groups in by_unit.values()
+            _plan_unit(member, groups, advisories=advisories, policy=policy, dependabot=dependabot, now=now)
+            for groups in by_unit.values()
         ]
     parts += yield from together(steps)
     return _joined(parts)
@@ -254,6 +258,7 @@ def _plan_unit(
     *,
     advisories: Advisories,
     policy: ScanPolicy,
+    dependabot: Dependabot,
     now: datetime,
 ) -> Step[_Parts]:
     unit = groups[0].unit
@@ -265,7 +270,13 @@ def _plan_unit(
         outcomes = tuple(replace(unreadable, alert=alert.number) for group in groups for alert in group.alerts)
         return _Parts(outcomes=outcomes, problems=problems)
     graph = ecosystem.graph(unit)
-    chooser = Chooser(advisories=advisories, graph=graph, policy=policy, gates=Gates(unit.gates, policy), now=now)
+    chooser = Chooser(
+        advisories=advisories,
+        graph=graph,
+        policy=policy,
+        gates=Gates((*unit.gates, *dependabot.gates(unit)), policy),
+        now=now,
+    )
     sightings = [_look(alert, group, graph) for group in groups for alert in group.alerts]
     order = {where: index for index, where in enumerate(unit.instances)}
     vulnerable = sorted(

@@ -312,7 +312,7 @@ class Chooser:
         stable = [one for one in usable if self._is_stable_for(current, one.version)]
         sound = _without_deprecated(stable, listing.by_key.get(current.key))
         confirmed = [] if unpatched else [one for one in sound if floor is None or self._at_least(one.version, floor)]
-        young = {one.text for one in confirmed if self._opening(package, one) is not None}
+        young = {one.text for one in confirmed if self._opening(package, one, current_text) is not None}
         ready = [one for one in confirmed if one.text not in young]
         mine = [one for one in confirmed if one.same_line]
         if mine and not any(one.same_line for one in ready):
@@ -325,7 +325,9 @@ class Chooser:
                 other_lines=tuple(one for one in ready if not one.same_line),
                 next_safe=next((one for one in ready if one.same_line), ready[0]).text,
             )
-        reason, detail = self._why_none(package, covering, pool, usable, confirmed, listing, unpatched=unpatched)
+        reason, detail = self._why_none(
+            package, current_text, covering, pool, usable, confirmed, listing, unpatched=unpatched
+        )
         return Targets(reason=reason, detail=detail, next_safe=hint.text if hint is not None else None)
 
     def _pool(self, current: Version, entries: Sequence[Entry], listing: _Listing) -> list[Candidate]:
@@ -360,14 +362,15 @@ class Chooser:
     def _at_least(self, version: Version, floor: Version) -> bool:
         return self._scheme.compare(version, floor) in (0, 1)
 
-    def _opening(self, package: str, candidate: Candidate) -> str | None:
+    def _opening(self, package: str, candidate: Candidate, current: str) -> str | None:
         if candidate.release is None:
             return None
-        return self._gates.opens_at(package, candidate.release, self._now)
+        return self._gates.opens_at(package, candidate.release, self._now, current)
 
     def _why_none(
         self,
         package: str,
+        current: str,
         covering: Sequence[Entry],
         pool: Sequence[Candidate],
         usable: Sequence[Candidate],
@@ -380,7 +383,7 @@ class Chooser:
             return "unparsable-version", f"a range of {package} cannot be read"
         if confirmed:
             young = [one for one in confirmed if one.same_line] or list(confirmed)
-            opening = self._opening(package, young[0])
+            opening = self._opening(package, young[0], current)
             return "cooldown", f"{package} {young[0].text} is too young: {opening}"
         if unpatched:
             return "no-patch", f"the advisory names no patched version of {package}"

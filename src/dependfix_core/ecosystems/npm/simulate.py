@@ -612,7 +612,14 @@ class Simulation:
         if self._unjudged:
             self.warnings.add(f"what these ask for is not known: {_listed(self._unjudged)}")
         said = _ALWAYS_BY_TOOL.get(self._unit.format)
-        if said is not None and self.moved():
+        moved = self.moved()
+        if moved:
+            self.warnings.update(self._unit.settings.get("warnings", ()))
+            packages = {one.package for one in moved}
+            for override in self._unit.settings.get("ignoredOverrides", ()):
+                if override.package in packages:
+                    self.warnings.add(f"{override.path} {override.at} is not read by this {self._unit.tool}")
+        if said is not None and moved:
             self.needs_tool = True
             self.warnings.add(said)
         if self.edits and self._unit.settings.get("checksums"):
