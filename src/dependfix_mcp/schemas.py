@@ -47,11 +47,14 @@ def flatten(schema: dict[str, Any]) -> dict[str, Any]:
     return flat
 
 
-def lean(schema: dict[str, Any], undescribed: frozenset[str] = frozenset()) -> dict[str, Any]:
+def lean(
+    schema: dict[str, Any], undescribed: frozenset[str] = frozenset(), unlisted: frozenset[str] = frozenset()
+) -> dict[str, Any]:
     """An output schema that says only what a client can check or a person needs.
 
-    Descriptions stay at the root and on its properties (but for those in
-    `undescribed`); defaults and `additionalProperties: true` say nothing.
+    Descriptions stay on the properties of the root (but for those in
+    `undescribed`), and those in `unlisted` are left out. Objects are left open: a client of today reads the answers
+    of a later version too.
     """
 
     def inner(node: Any) -> Any:
@@ -61,17 +64,17 @@ def lean(schema: dict[str, Any], undescribed: frozenset[str] = frozenset()) -> d
             return node
         out: dict[str, Any] = {}
         for key, value in node.items():
-            if key in ("description", "default") or (key == "additionalProperties" and value is True):
+            if key in ("description", "default") or (key == "additionalProperties" and isinstance(value, bool)):
                 continue
             is_map = key == "properties"
             out[key] = {name: inner(child) for name, child in value.items()} if is_map else inner(value)
         return out
 
     found: dict[str, Any] = inner(schema)
-    if "description" in schema:
-        found["description"] = schema["description"]
     for name, child in schema.get("properties", {}).items():
-        if "description" in child and name not in undescribed:
+        if name in unlisted:
+            del found["properties"][name]
+        elif "description" in child and name not in undescribed:
             found["properties"][name]["description"] = child["description"]
     return found
 

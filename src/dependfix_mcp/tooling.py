@@ -34,6 +34,8 @@ TARGET_RESULT_CHARS: Final = 24_000
 
 _ENVELOPE_FIELDS: Final = frozenset(info.alias or name for name, info in Envelope.model_fields.items())
 """The same in every tool, and described in the documentation."""
+_ENVELOPE_DETAILS: Final = frozenset({"retryable", "retryAfterSeconds", "details"})
+"""Of failures only; not listed thirty times."""
 
 ToolFunction: TypeAlias = Callable[..., Awaitable[Envelope | CallToolResult]]
 Secrets: TypeAlias = Callable[[], Sequence[str]]
@@ -127,7 +129,9 @@ class ProductTool(Tool):
         tool.explain = spec.explain
         tool.parameters, tool.examples = _without_examples(flatten(tool.parameters))
         tool.parameters["additionalProperties"] = False
-        tool.fn_metadata.output_schema = lean(flatten(tool.fn_metadata.output_schema or {}), _ENVELOPE_FIELDS)
+        tool.fn_metadata.output_schema = lean(
+            flatten(tool.fn_metadata.output_schema or {}), _ENVELOPE_FIELDS, _ENVELOPE_DETAILS
+        )
         return tool
 
     async def run(self, arguments: dict[str, Any], context: Context[Any, Any], convert_result: bool = False) -> Any:  # noqa: ARG002, FBT001, FBT002  # the SDK's signature
