@@ -34,6 +34,24 @@ async def test_a_fresh_clone_keeps_its_rows(project: Project, tmp_path: Path) ->
     assert clone.titles("spec") == ["Committed spec"]
 
 
+async def test_an_empty_database_that_a_look_has_made_is_filled_before_a_write(
+    project: Project, tmp_path: Path
+) -> None:
+    """The program itself makes one in a fresh clone, with any command."""
+    await project.issue("Committed")
+    project.commit()
+    clone = project.clone(tmp_path / "clone")
+    clone.by_hand("--json", "ready")
+    assert (clone.folder / "cache.db").exists()
+
+    read = await clone.done("list_issues")
+    written = await clone.done("create_issue", title="New")
+
+    assert codes(read) == ["database_behind"]
+    assert codes(written) == ["imported"]
+    assert sorted(clone.titles()) == ["Committed", "New"]
+
+
 async def test_pulled_rows_are_shown_as_missing_and_taken_over_by_the_next_write(
     project: Project, tmp_path: Path
 ) -> None:

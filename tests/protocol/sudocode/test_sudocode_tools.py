@@ -434,6 +434,24 @@ async def test_feedback_is_anchored_to_a_line_or_a_text(project: Project) -> Non
     ]
 
 
+async def test_the_actor_signs_feedback_that_names_no_author(project: Project) -> None:
+    project.more = {"sudocode_actor": "night-shift"}
+    issue, spec = await project.issue(), await project.spec(description=SPEC)
+
+    signed = await project.done("add_feedback", issue_id=issue, spec_id=spec, content="x", line="1")
+
+    assert signed["feedback"]["agent"] == "night-shift"
+
+
+async def test_lists_may_come_as_json_texts(project: Project) -> None:
+    issue = await project.issue("T", tags='["a", "b"]')
+
+    closed = await project.done("close_issue", issue_ids=f'["{issue}"]')
+
+    assert closed["results"][0]["success"] is True
+    assert sorted((await project.done("show_issue", issue_id=issue))["issue"]["tags"]) == ["a", "b"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [
