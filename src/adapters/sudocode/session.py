@@ -10,14 +10,13 @@ from typing import Any, Final, TypeAlias
 import anyio
 import anyio.to_thread
 
-from adapters.sudocode.behind import Comparison, compare, read_jsonl, with_other_times
+from adapters.sudocode.behind import Comparison, JsonlFile, compare, read_jsonl, with_other_times
 from adapters.sudocode.cli import Answer, Capabilities, Cli
 from adapters.sudocode.config import SudocodeConfig
 from adapters.sudocode.failures import SudocodeError
 from adapters.sudocode.graph import Snapshot
 from adapters.sudocode.locate import Project, find_project
 from adapters.sudocode.lock import writer_lock
-from adapters.sudocode.rows import Row
 from dependfix_core.process import Runner
 
 Payload: TypeAlias = dict[str, Any]
@@ -197,16 +196,22 @@ class Sudocode:
         known = self._compared.get(work.project.root)
         if known is not None and known[0] == signature:
             return known[1]
+        # The files first: a person's program writes its row to the database before
+        # it exports, so what is missing in the later look was not just being written.
+        committed = await anyio.to_thread.run_sync(_read_all, work.project.jsonl)
         async with _exported(work) as folder:
-            comparison = await anyio.to_thread.run_sync(_compare, work.project, folder)
+            exported = await anyio.to_thread.run_sync(_read_all, [folder / path.name for path in work.project.jsonl])
+        comparison = compare(zip(committed, exported, strict=True))
         self._compared[work.project.root] = (signature, comparison)
         return comparison
 
     async def snapshot(self, work: Work) -> Snapshot:
         """Everything the database holds, in one consistent export."""
         async with _exported(work) as folder:
-            issues, specs = await anyio.to_thread.run_sync(_read_both, folder)
-        return Snapshot(issues=issues, specs=specs)
+            issues, specs = await anyio.to_thread.run_sync(
+                _read_all, [folder / path.name for path in work.project.jsonl]
+            )
+        return Snapshot(issues=tuple(issues.rows.values()), specs=tuple(specs.rows.values()))
 
 
 @contextlib.asynccontextmanager
@@ -216,13 +221,8 @@ async def _exported(work: Work) -> AsyncIterator[Path]:
         yield Path(scratch)
 
 
-def _compare(project: Project, exported: Path) -> Comparison:
-    return compare([(read_jsonl(path), read_jsonl(exported / path.name)) for path in project.jsonl])
-
-
-def _read_both(folder: Path) -> tuple[tuple[Row, ...], tuple[Row, ...]]:
-    issues, specs = (tuple(read_jsonl(folder / name).rows.values()) for name in ("issues.jsonl", "specs.jsonl"))
-    return issues, specs
+def _read_all(paths: Sequence[Path]) -> list[JsonlFile]:
+    return [read_jsonl(path) for path in paths]
 
 
 def _signature(project: Project) -> Signature:

@@ -391,3 +391,22 @@ async def test_a_database_of_another_release_is_incompatible(faked: Project, tmp
 
     assert [answer["code"] for answer in answers] == ["database_incompatible"] * 4
     assert not (oldest.folder / "cache.db").exists()
+
+
+async def test_a_row_that_is_just_being_written_is_not_taken_for_a_pulled_one(faked: Project) -> None:
+    """An import then would delete rows that the other program has not exported yet."""
+    await faked.issue("First")
+    fake = faked.program.fake.fake
+
+    def foreign() -> CommandResult:
+        answer = fake.run(faked.program.fake.runs[-1], faked.root)
+        fake.run(["--json", "issue", "create", "--", "Foreign"], faked.root)
+        return printed(*answer)
+
+    (faked.folder / "issues.jsonl").touch()
+    faked.program.fake.before.append(on("export", foreign, times=1))
+
+    await faked.issue("Second")
+
+    assert faked.program.fake.made("import") == 0
+    assert sorted(faked.titles()) == ["First", "Foreign", "Second"]
