@@ -113,7 +113,7 @@ def _text(text: str | None) -> str:
 
 
 def _code(text: str | None) -> str:
-    return f"<code>{_breakable(text)}</code>" if text else ""
+    return f"<code>{_text(text).replace('/', '/<wbr>')}</code>" if text else ""
 
 
 def _breakable(text: str | None) -> str:
@@ -415,7 +415,7 @@ def _next_steps(result: RunResult) -> list[str]:
     if not result.next_steps:
         return []
     items = [
-        f"<li>{_text(step.why)} <span class=stage>in {_text(step.folder)}</span><pre>{_text(step.command)}</pre></li>"
+        f"<li>{_text(step.why)} <span class=stage>in {_text(step.folder) if step.folder != '.' else 'the top folder'}</span><pre>{_text(step.command)}</pre></li>"
         for step in result.next_steps
     ]
     return [
