@@ -116,10 +116,10 @@ class _Memory:
         try:
             needs = next(step)
             while True:
-                missing = needs.records - self.records.keys()
+                missing = frozenset(key for key in needs.records if key not in self.records)
                 files = {}
                 if missing or needs.files:
-                    supplies = yield Needs(files=needs.files, records=frozenset(missing))
+                    supplies = yield Needs(files=needs.files, records=missing)
                     self.records.update((key, supplies.records[key]) for key in missing)
                     files = {path: supplies.files[path] for path in needs.files}
                     self.files.update(

@@ -83,10 +83,23 @@ class State:
     """(path, at) of an override that is there → its value."""
     added: tuple[Override, ...] = ()
     """New overrides."""
+    askers: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Name → the copies in `nodes` that ask for it, or did."""
 
     def copy(self) -> "State":
         """A state that can be written to without touching this one."""
-        return State(dict(self.nodes), dict(self.links), dict(self.raised), dict(self.forced), self.added)
+        return State(
+            dict(self.nodes), dict(self.links), dict(self.raised), dict(self.forced), self.added, dict(self.askers)
+        )
+
+    def put(self, where: str, node: Node | None) -> None:
+        """Lets a copy be there, or be gone."""
+        self.nodes[where] = node
+        for ask in node.asks if node is not None else ():
+            for name in {ask.name, ask.package}:
+                known = self.askers.get(name, ())
+                if where not in known:
+                    self.askers[name] = (*known, where)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +189,7 @@ class Layout(ABC):
                     self._askers.setdefault(asked, []).append(where)
         found = list(self.declared(state, name))
         nodes = [self.node(state, where) for where in self._askers.get(name, ()) if where not in state.nodes]
-        nodes += state.nodes.values()
+        nodes += [state.nodes.get(where) for where in state.askers.get(name, ())]
         for node in nodes:
             if node is not None:
                 found += [Link(node.where, ask) for ask in node.asks if name in (ask.name, ask.package)]
@@ -420,9 +433,11 @@ class LinkLayout(Layout):
 
     def links_to(self, state: State, where: str) -> list[Link]:
         """See `Layout.links_to`. A peer leads to every copy that one of its contexts provides."""
-        found = super().links_to(state, where)
+        found = []
         for link in self.asking(state, self.asked_name(state, where)):
-            if link.is_peer and link.asker is not None and link.asker not in state.nodes and link not in found:
+            if self.target(state, link) == where:
+                found.append(link)
+            elif link.is_peer and link.asker is not None and link.asker not in state.nodes:
                 edges = self.unit.instances[link.asker].edges
                 if any(edge.target == where and edge.name == link.ask.name for edge in edges):
                     found.append(link)

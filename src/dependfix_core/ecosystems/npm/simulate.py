@@ -225,7 +225,7 @@ class Simulation:
                 target = self._layout.target(self.state, link)
                 if target is not None:
                     self._left.append(target)
-        self.state.nodes[where] = node
+        self.state.put(where, node)
 
     def _enqueue_around(self, where: str) -> None:
         """Everything that a changed copy asks for, and everybody who asks for it."""
@@ -497,7 +497,7 @@ class Simulation:
             failure = yield from self._check_release(None, fresh)
             if failure is None:
                 self._added += 1
-                self.state.nodes[where] = replace(fresh, is_optional=link.may_be_missing)
+                self.state.put(where, replace(fresh, is_optional=link.may_be_missing))
                 self._layout.connect(self.state, link, where)
                 for own in self._layout.own_links(fresh):
                     self._enqueue(own)
@@ -568,7 +568,7 @@ class Simulation:
             if self._layout.node(self._before, where) is None:
                 del self.state.nodes[where]
             else:
-                self.state.nodes[where] = None
+                self.state.put(where, None)
 
     def _is_reached(self, where: str) -> bool:
         """Whether a manifest leads to the copy; members and links are their own reason."""
