@@ -226,7 +226,8 @@ def build(_services: Services) -> Toolset:
 
 def main(port: int) -> None:
     settings = Settings(transport="http", port=port, toolsets=("dependfix", "sudocode", "fixtures"))
-    product.TOOLSET_BUILDERS = {**product.TOOLSET_BUILDERS, "fixtures": build}
+    # First, so that the suite finds a resource that can be read.
+    product.TOOLSET_BUILDERS = {"fixtures": build, **product.TOOLSET_BUILDERS}
     services = Services(settings=settings)
     configure_logging(services.secrets)
     anyio.run(serve_http, product.build_server(settings, services), services)

@@ -121,7 +121,7 @@ def test_doctor_says_what_holds_and_hides_secrets(
         "registries: {'npm': 'https://npm.registry.example'} (from DEPENDFIX_REGISTRY_NPM)",
         "npm: https://npm.registry.example (setting",
         "git: ",
-        "dependfix: 7 tools",
+        "dependfix: 8 tools",
     ):
         assert expected in printed
 
