@@ -22,8 +22,8 @@ class SudocodeConfig:
     """Runs a program that is given as a JavaScript file."""
     timeout_s: float = 30.0
     """For one run of the program."""
-    lock_wait_s: float = 15.0
-    """How long a write waits for another writer of the same project."""
+    lock_wait_s: float = 30.0
+    """How long a write waits for a writer of the same project in another process."""
     budget_chars: int = 20_000
     """A list result has at most about this many characters of rows."""
     detail_chars: int = 56_000

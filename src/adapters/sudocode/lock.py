@@ -51,7 +51,7 @@ async def writer_lock(folder: Path, *, wait_s: float) -> AsyncIterator[None]:
         with anyio.move_on_after(wait_s):
             while not locked:
                 await anyio.sleep(pause_s)
-                pause_s = min(pause_s * 1.5, 0.25)
+                pause_s = min(pause_s * 1.5, 0.1)
                 locked = _try_lock(descriptor)
         if not locked:
             raise SudocodeError(

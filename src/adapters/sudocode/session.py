@@ -86,6 +86,7 @@ class Sudocode:
         self.config = config
         self.cli = Cli(config, runner)
         self._compared: dict[Path, tuple[Signature, Comparison]] = {}
+        self._queues: dict[Path, anyio.Lock] = {}
 
     async def open(self) -> Work:
         """The project that calls work on.
@@ -125,7 +126,9 @@ class Sudocode:
             SudocodeError: Those of `open`, `database_busy`, `database_stale`.
         """
         work = await self.open()
-        async with writer_lock(work.project.folder, wait_s=self.config.lock_wait_s):
+        # Calls of this process wait in order; only the first of them tries for the lock among processes.
+        queue = self._queues.setdefault(work.project.folder, anyio.Lock())
+        async with queue, writer_lock(work.project.folder, wait_s=self.config.lock_wait_s):
             if bring_up:
                 await self.bring_up(work)
             before = _signature(work.project)
