@@ -25,7 +25,7 @@ def entry(index: int, version: str, count: int) -> dict[str, Any]:
     if index % 3 == 0:
         found["dev"] = True
     found["license"] = "MIT"
-    wanted = {index + 1, (index * 7 + 13) % count, (index * 7 + 26) % count}
+    wanted = {index * 2 + 1, index * 2 + 2, (index * 7 + 13) % count}
     if later := sorted(other for other in wanted if index < other < count):
         found["dependencies"] = {name_of(other): "^1.0.0" for other in later}
     if index % 10 == 0:
@@ -46,8 +46,8 @@ def npm_lock(count: int) -> bytes:
     for index in range(distinct):
         places[f"node_modules/{name_of(index)}"] = entry(index, f"1.{index % 30}.{index % 7}", distinct)
     for index in range(count - distinct):
-        place = f"node_modules/{name_of(index * 8)}/node_modules/{name_of(index * 8 + 1)}"
-        places[place] = entry(index * 8 + 1, "1.31.0", distinct)
+        place = f"node_modules/{name_of(index)}/node_modules/{name_of(index * 2 + 1)}"
+        places[place] = entry(index * 2 + 1, "1.31.0", distinct)
     packages.update(sorted(places.items()))
     lock = {"name": "bench", "version": "1.0.0", "lockfileVersion": 3, "requires": True, "packages": packages}
     return (json.dumps(lock, indent=2, ensure_ascii=False) + "\n").encode()

@@ -8,7 +8,7 @@ import yaml
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from dependfix_core.ecosystems.npm.json_text import JsonStyle, npm_ordered, rebuilt_object, root_at
+from dependfix_core.ecosystems.npm.json_text import JsonStyle, members_at, npm_ordered, rebuilt_object, root_at
 from dependfix_core.ecosystems.npm.manifest_edits import edited_file
 from dependfix_core.ecosystems.npm.package_json import Manifest, read_package_json
 from dependfix_core.ecosystems.npm.yaml_text import yaml_scalar
@@ -56,7 +56,7 @@ def test_rebuilding_an_object_without_a_change_gives_its_bytes(members: dict[str
     content = laid_out(members, layout)
     start = root_at(content)
 
-    end, text = rebuilt_object(content, start, style=JsonStyle.of(content), depth=1, values={})
+    end, text = rebuilt_object(content, members_at(content, start), style=JsonStyle.of(content), depth=1, values={})
 
     assert content[:start] + text + content[end:] == content
 
@@ -72,7 +72,9 @@ def test_an_added_member_is_the_only_change(members: dict[str, Any], key: str, v
     content = laid_out(members, layout)
     start, style = root_at(content), JsonStyle.of(content)
 
-    end, text = rebuilt_object(content, start, style=style, depth=1, values={key: style.render(value, 1)})
+    end, text = rebuilt_object(
+        content, members_at(content, start), style=style, depth=1, values={key: style.render(value, 1)}
+    )
     changed = content[:start] + text + content[end:]
 
     assert json.loads(changed.decode("utf-8-sig")) == {**members, key: value}

@@ -58,12 +58,34 @@ class Member:
     value_end: int
 
 
-def members_at(content: bytes, start: int) -> tuple[list[Member], int]:
-    """The members of the object that begins at `start`, and where it ends. Values are stepped over, not read.
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ObjectText:
+    """An object's text, by offsets."""
+
+    start: int
+    end: int
+    members: tuple[Member, ...]
+
+
+def members_at(content: bytes, start: int) -> ObjectText:
+    """The object that begins at `start`. Values are stepped over, not read.
 
     Raises:
         JsonSyntaxError: No object begins there, or it does not end.
     """
+    return nested_at(content, start)[0]
+
+
+def nested_at(
+    content: bytes, start: int, open_values: frozenset[str] = frozenset(), *, closing: bytes = b""
+) -> tuple[ObjectText, dict[str, ObjectText]]:
+    """As `members_at`, with the objects under `open_values` by key.
+
+    `closing` is what ends a value of this object in a laid out text: a line
+    end, the indentation, and the bracket. Stepping over values takes it as a
+    shortcut where what it leads to is balanced.
+    """
+    inner: dict[str, ObjectText] = {}
     if content[start : start + 1] != b"{":
         raise JsonSyntaxError("an object was expected", start)
     found: list[Member] = []
@@ -76,16 +98,32 @@ def members_at(content: bytes, start: int) -> tuple[list[Member], int]:
         if content[colon : colon + 1] != b":":
             raise JsonSyntaxError("a colon was expected", colon)
         value_start = _blank(content, colon + 1)
-        value_end = _after_value(content, value_start)
         raw = key.group()
         text = str(json.loads(raw)) if b"\\" in raw else raw[1:-1].decode()
+        if text in open_values and content[value_start : value_start + 1] == b"{":
+            deeper = JsonStyle.of(content)
+            inner[text] = nested_at(content, value_start, closing=deeper.lead(2) + b"}" if deeper.indent else b"")[0]
+            value_end = inner[text].end
+        else:
+            value_end = _shortcut(content, value_start, closing) or _after_value(content, value_start)
         found.append(Member(key=text, key_start=position, value_start=value_start, value_end=value_end))
         position = _blank(content, value_end)
         if content[position : position + 1] == b",":
             position = _blank(content, position + 1)
         elif content[position : position + 1] != b"}":
             raise JsonSyntaxError("a comma or the end was expected", position)
-    return found, position + 1
+    return ObjectText(start=start, end=position + 1, members=tuple(found)), inner
+
+
+def _shortcut(content: bytes, start: int, closing: bytes) -> int:
+    """Behind the first `closing` if the object that begins at `start` is balanced there, else 0."""
+    if not closing or content[start : start + 1] != b"{":
+        return 0
+    end = content.find(closing, start)
+    if end < 0:
+        return 0
+    end += len(closing)
+    return end if content.count(b"{", start, end) == content.count(b"}", start, end) else 0
 
 
 def root_at(content: bytes) -> int:
@@ -122,7 +160,7 @@ def _after_value(content: bytes, start: int) -> int:
 
 def rebuilt_object(
     content: bytes,
-    start: int,
+    object_text: ObjectText,
     *,
     style: JsonStyle,
     depth: int,
@@ -134,16 +172,16 @@ def rebuilt_object(
 
     Args:
         content: The document.
-        start: Where the object begins.
+        object_text: The object.
         style: For what is added.
         depth: Nesting depth of the object's members.
         values: Key → new text of its value. Keys that are not there are added.
         removed: Keys to leave out.
         order: All keys of the result; where it is empty, added ones go to the end.
     """
-    members, end = members_at(content, start)
+    members, end = object_text.members, object_text.end
     texts: dict[str, bytes] = {}
-    previous = start + 1
+    previous = object_text.start + 1
     for member in members:
         if member.key not in removed:
             lead = content[previous : member.key_start].replace(b",", b"", 1)

@@ -17,7 +17,7 @@ from dependfix_core.ecosystems.npm.json_spans import (
     find_key_paths,
     scan_json,
 )
-from dependfix_core.ecosystems.npm.json_text import JsonStyle, rebuilt_object, spliced
+from dependfix_core.ecosystems.npm.json_text import JsonStyle, members_at, rebuilt_object, spliced
 from dependfix_core.ecosystems.npm.selectors import pnpm_steps
 from dependfix_core.ecosystems.npm.yaml_spans import YamlSyntaxError, YamlValue, scan_yaml
 from dependfix_core.ecosystems.npm.yaml_text import yaml_scalar
@@ -126,7 +126,8 @@ def _add_json(content: bytes, root: JsonValue, path: tuple[str, ...], text: str)
     if isinstance(nested, dict) and isinstance(value, dict):
         value = {**nested, **value}
     rendered = style.render(value, depth + 1)
-    end, rebuilt = rebuilt_object(content, here.span.start, style=style, depth=depth + 1, values={key: rendered})
+    there_text = members_at(content, here.span.start)
+    end, rebuilt = rebuilt_object(content, there_text, style=style, depth=depth + 1, values={key: rendered})
     return spliced(content, [(here.span.start, end, rebuilt)])
 
 

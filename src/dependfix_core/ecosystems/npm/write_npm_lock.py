@@ -12,7 +12,8 @@ from typing import Any, Final
 
 from dependfix_core.ecosystems.npm.json_text import (
     JsonStyle,
-    members_at,
+    ObjectText,
+    nested_at,
     npm_order,
     npm_ordered,
     rebuilt_object,
@@ -105,21 +106,23 @@ def _written_packages(
     _mirror(new, manifests)
     touched = {*wanted.moved, *wanted.added}
     _check_edges(old, new, touched, wanted.forced | {override.package for override in unit.overrides})
-    old_flags, new_flags = flags_of(_steps(old)), flags_of(_steps(new))
+    old_steps = _steps(old)
+    old_flags, new_flags = flags_of(old_steps), flags_of(_steps(new, old, old_steps))
     for place in [place for place in new if place and place in old_flags and place not in new_flags]:
         del new[place]  # nothing leads there any more
     for place in list(new):
         if place in new_flags:
             new[place] = _flagged(new[place], old_flags.get(place), new_flags[place], is_new=place in wanted.added)
     style = JsonStyle.of(content)
-    start = root_at(content)
-    members, _ = members_at(content, start)
-    at = {member.key: member.value_start for member in members}
-    splices = [_rebuilt(content, at["packages"], old, new, style)]
-    if "dependencies" in at and isinstance(data.get("dependencies"), dict):
+    _, texts = nested_at(content, root_at(content), frozenset({"packages", "dependencies"}))
+    splices = [_rebuilt(content, texts["packages"], old, new, style)]
+    if "dependencies" in texts and isinstance(data.get("dependencies"), dict):
         legacy = _Legacy(data["dependencies"], old, new, unit, wanted)
-        splices.append(_rebuilt(content, at["dependencies"], data["dependencies"], legacy.written(), style))
-    return spliced(content, splices)
+        splices.append(_rebuilt(content, texts["dependencies"], data["dependencies"], legacy.written(), style))
+    written = spliced(content, splices)
+    if json.loads(written).get("packages") != new:
+        raise CannotWriteError("the lock is not laid out as npm does")
+    return written
 
 
 class _Facts:
@@ -196,11 +199,22 @@ def _mirror(entries: Entries, manifests: Manifests) -> None:
         entries[folder] = changed
 
 
-def _steps(entries: Mapping[str, Mapping[str, Any]]) -> dict[str, list[Step]]:
-    """What leads where. The root leads to the members of its workspace by itself."""
+def _steps(
+    entries: Mapping[str, Mapping[str, Any]],
+    before: Mapping[str, Mapping[str, Any]] | None = None,
+    steps_before: Mapping[str, list[Step]] | None = None,
+) -> dict[str, list[Step]]:
+    """What leads where. The root leads to the members of its workspace by itself.
+
+    Given the state before, what neither changed nor asks for a name whose
+    places changed is taken from there.
+    """
     tree = NpmTree({place: entry for place, entry in entries.items() if place})
+    before, steps_before = before or {}, steps_before or {}
+    names = {name_at(place) for place in entries.keys() ^ before.keys()} if before else set()
     steps: dict[str, list[Step]] = {}
     members: list[str] = []
+    resolve = tree.resolve
     for place, entry in entries.items():
         if entry.get("link"):
             folder = entry.get("resolved")
@@ -208,15 +222,29 @@ def _steps(entries: Mapping[str, Mapping[str, Any]]) -> dict[str, list[Step]]:
                 steps[place] = [Step(folder)]
                 members.append(place)
             continue
-        steps[place] = [
-            Step(target, kind)
-            for name, _, kind in _asks(entry, is_top=_FOLDER not in place)
-            if (target := tree.resolve(place, name)) is not None
-        ]
+        asked = entry.get("dependencies")
+        is_plain = (
+            place and "peerDependencies" not in entry and "optionalDependencies" not in entry and _FOLDER in place
+        )
+        if place and before.get(place) is entry and (not is_plain or not isinstance(asked, dict)):
+            is_same = not any(name in names for name, _, _ in _asks(entry, is_top=_FOLDER not in place))
+        else:
+            is_same = before.get(place) is entry and names.isdisjoint(asked or ()) and bool(place)
+        if is_same:
+            steps[place] = steps_before[place]
+        elif is_plain:
+            plain = asked if isinstance(asked, dict) else {}
+            steps[place] = [Step(target) for name in plain if (target := resolve(place, name)) is not None]
+        else:
+            steps[place] = [
+                Step(target, kind)
+                for name, _, kind in _asks(entry, is_top=_FOLDER not in place)
+                if (target := resolve(place, name)) is not None
+            ]
     root = entries.get("", {})
     if root.get("workspaces"):
-        asked = {step.target for step in steps.get("", ())}
-        steps.setdefault("", []).extend(Step(member) for member in members if member not in asked)
+        led_to = {step.target for step in steps.get("", ())}
+        steps[""] = [*steps.get("", ()), *(Step(member) for member in members if member not in led_to)]
     return steps
 
 
@@ -299,9 +327,9 @@ def _flagged(entry: dict[str, Any], before: int | None, now: int, *, is_new: boo
 
 
 def _rebuilt(
-    content: bytes, start: int, old: Mapping[str, Any], new: Mapping[str, Any], style: JsonStyle
+    content: bytes, object_text: ObjectText, old: Mapping[str, Any], new: Mapping[str, Any], style: JsonStyle
 ) -> tuple[int, int, bytes]:
-    """The object at `start` with the members that changed rendered anew, new ones where npm sorts them."""
+    """The object with the members that changed rendered anew, new ones where npm sorts them."""
     values = {
         key: style.render(npm_ordered(value), 2)
         for key, value in new.items()
@@ -312,14 +340,14 @@ def _rebuilt(
         kept.insert(_position(kept, key, new), key)
     end, text = rebuilt_object(
         content,
-        start,
+        object_text,
         style=style,
         depth=2,
         values=values,
         removed=frozenset(key for key in old if key not in new),
         order=kept,
     )
-    return start, end, text
+    return object_text.start, end, text
 
 
 def _position(keys: list[str], key: str, values: Mapping[str, Any]) -> int:
@@ -428,9 +456,12 @@ def _written_v1(
         raise CannotWriteError("the lock holds nothing")
     work = _VersionOne(tree, wanted, releases, manifests)
     style = JsonStyle.of(content)
-    members, _ = members_at(content, root_at(content))
-    start = next(member.value_start for member in members if member.key == "dependencies")
-    return spliced(content, [_rebuilt(content, start, tree, work.written(), style)])
+    _, texts = nested_at(content, root_at(content), frozenset({"dependencies"}))
+    new = work.written()
+    written = spliced(content, [_rebuilt(content, texts["dependencies"], tree, new, style)])
+    if json.loads(written).get("dependencies") != new:
+        raise CannotWriteError("the lock is not laid out as npm does")
+    return written
 
 
 class _VersionOne:

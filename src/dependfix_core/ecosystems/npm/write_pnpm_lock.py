@@ -10,7 +10,7 @@ keep their text.
 """
 
 import posixpath
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -226,19 +226,25 @@ class _Work:
 
     def write(self, text: "_Text") -> None:
         """All sections."""
-        new_snapshots = {new: self._snapshot(new, old) for new, old in self._keys.items()}
+        snapshots = {new: self._snapshot(new, old) for new, old in self._keys.items()}
         importers = self._importers(text)
-        reached = _reached(importers, new_snapshots, self._reference_key)
-        self._drop_unreached(new_snapshots, reached)
+        stored = {
+            folder: {section: _versions(importer, section) for section in IMPORTER_SECTIONS}
+            for folder, importer in self._lock.importers.items()
+        }
+        before = _Net(stored, self._lock.snapshots, self._lock.key_of)
+        after = _Net(importers, snapshots, self._reference_key)
+        reached = after.below(root.where for root in after.roots)
+        self._drop_unreached(snapshots, before, reached)
+        bases = {base_of(key) for key in reached}
         for move in (*self._wanted.moved.values(), *self._wanted.added.values()):
-            ends = [key for key in reached if base_of(key) == f"{move.package_name}@{move.to_version}"]
-            if not ends:
+            if f"{move.package_name}@{move.to_version}" not in bases:
                 raise CannotWriteError(f"nothing leads to {move.package_name} {move.to_version}")
-        self._set_transitive_peers(new_snapshots)
-        self._set_flags(new_snapshots, importers)
+        self._set_transitive_peers(snapshots, before, after)
+        self._set_flags(snapshots, before, after)
         self._write_overrides(text)
         self._write_catalogs(text, importers)
-        self._write_entries(text, new_snapshots)
+        self._write_entries(text, snapshots)
 
     def _snapshot(self, new: str, old: str) -> Entry:
         """What a copy resolves to, under its new key."""
@@ -400,37 +406,28 @@ class _Work:
 
     # What follows for the whole lock.
 
-    def _drop_unreached(self, snapshots: dict[str, Entry], reached: set[str]) -> None:
-        before = _reached(
-            {
-                folder: {section: _versions(importer, section) for section in IMPORTER_SECTIONS}
-                for folder, importer in self._lock.importers.items()
-            },
-            self._lock.snapshots,
-            self._lock.key_of,
-        )
+    def _drop_unreached(self, snapshots: dict[str, Entry], before: "_Net", reached: set[str]) -> None:
+        reached_before = before.below(root.where for root in before.roots)
         for key in [key for key in snapshots if key not in reached]:
-            if not self._keys[key] or self._keys[key] in before:
+            if not self._keys[key] or self._keys[key] in reached_before:
                 del snapshots[key]
 
-    def _set_transitive_peers(self, snapshots: dict[str, Entry]) -> None:
+    def _set_transitive_peers(self, snapshots: dict[str, Entry], before: "_Net", after: "_Net") -> None:
         """Pnpm lists below a copy the peers of everything under it that the copy itself does not bring."""
         lock = self._lock
-        old_peers = {key: texts(lock.about(key).get("peerDependencies")) for key in lock.snapshots}
-        before = _transitive_peers(lock.snapshots, old_peers, lock.key_of)
-        new_peers = {key: self._peer_names(key) for key in snapshots}
-        after = _transitive_peers(snapshots, new_peers, self._reference_key)
+        old = before.transitive_peers({key: texts(lock.about(key).get("peerDependencies")) for key in lock.snapshots})
+        new = after.transitive_peers({key: self._peer_names(key) for key in snapshots})
         for key, entry in snapshots.items():
-            old = self._keys[key]
-            if old and before[old] == after[key]:
+            origin = self._keys[key]
+            if origin and old[origin] == new[key]:
                 continue
             stored = entry.get("transitivePeerDependencies") or []
-            if old and set(stored) != before[old]:
+            if origin and set(stored) != old[origin]:
                 raise CannotWriteError(f"the peers below {base_of(key)} are not those that follow from the lock")
             changed = dict(entry)
             changed.pop("transitivePeerDependencies", None)
-            if after[key]:
-                changed["transitivePeerDependencies"] = sorted(after[key])
+            if new[key]:
+                changed["transitivePeerDependencies"] = sorted(new[key])
             snapshots[key] = changed
 
     def _peer_names(self, key: str) -> Mapping[str, str]:
@@ -439,23 +436,20 @@ class _Work:
             return texts(self._lock.about(old).get("peerDependencies"))
         return peer_ranges(self._releases.need(*split_name(base_of(key))))
 
-    def _set_flags(self, snapshots: dict[str, Entry], importers: Mapping[str, Any]) -> None:
+    def _set_flags(self, snapshots: dict[str, Entry], before: "_Net", after: "_Net") -> None:
         """`optional`, and in 6.0 `dev`, where what leads to a copy changes them."""
-        lock = self._lock
-        stored = {
-            folder: {section: _versions(importer, section) for section in IMPORTER_SECTIONS}
-            for folder, importer in lock.importers.items()
-        }
-        before = _flags(stored, lock.snapshots, lock.key_of)
-        after = _flags(importers, snapshots, self._reference_key)
+        old_flags, new_flags = before.flags(), after.flags()
         for key, entry in snapshots.items():
-            old, changed = self._keys[key], dict(entry)
+            old, now = old_flags.get(self._keys[key]), new_flags[key]
+            if old == now:
+                continue
+            changed = dict(entry)
             for flag in ("optional",) if self._is_nine else ("dev", "optional"):
-                now = after.get(key, {}).get(flag)
-                if not old or before.get(old, {}).get(flag) != now:
+                value = now[flag]
+                if old is None or old[flag] != value:
                     changed.pop(flag, None)
-                    if now is not None:
-                        changed[flag] = now
+                    if value is not None:
+                        changed[flag] = value
             if changed != entry:
                 snapshots[key] = changed
 
@@ -650,96 +644,83 @@ def _overlap(condition: str, text: str) -> bool:
     return not mine.intersect(other).is_empty
 
 
-Keys = Any
 Importers = Mapping[str, Mapping[str, Mapping[str, str]]]
+"""Folder → section → name → reference."""
 
 
-def _edges(entry: Mapping[str, Any], key_of: Keys) -> Iterator[tuple[str, str, bool]]:
-    """Name, key, and whether optional, of what a copy resolves to."""
-    for section in _RESOLVED:
-        for name, reference in texts(entry.get(section)).items():
-            key = key_of(name, reference)
-            if key is not None:
-                yield name, key, section == "optionalDependencies"
+class _Net:
+    """What leads where in one state of a lock."""
 
+    def __init__(
+        self,
+        importers: Importers,
+        snapshots: Mapping[str, Mapping[str, Any]],
+        key_of: Callable[[str, str], str | None],
+    ) -> None:
+        self.roots = [
+            Root(where=key, kind=IMPORTER_SECTIONS[section])
+            for sections in importers.values()
+            for section, names in sections.items()
+            for name, reference in names.items()
+            if (key := key_of(name, reference)) is not None
+        ]
+        self.edges: dict[str, list[tuple[str, str, bool]]] = {}
+        """Key → name, key, and whether optional, of what the copy resolves to."""
+        for key, entry in snapshots.items():
+            self.edges[key] = found = []
+            for section in _RESOLVED:
+                for name, reference in (entry.get(section) or {}).items():
+                    target = key_of(name, reference)
+                    if target is not None:
+                        found.append((name, target, section == "optionalDependencies"))
 
-def _roots(importers: Importers, key_of: Keys) -> Iterator[Root]:
-    for sections in importers.values():
-        for section, names in sections.items():
-            for name, reference in names.items():
-                key = key_of(name, reference)
-                if key is not None:
-                    yield Root(where=key, kind=IMPORTER_SECTIONS[section])
+    def below(self, starts: Iterable[str]) -> set[str]:
+        """The copies that these lead to, themselves included."""
+        seen = set(starts)
+        waiting = list(seen)
+        while waiting:
+            for _, target, _ in self.edges.get(waiting.pop(), ()):
+                if target not in seen:
+                    seen.add(target)
+                    waiting.append(target)
+        return seen
 
+    def flags(self) -> dict[str, dict[str, str | None]]:
+        """`dev` is true below development only, false below the rest only; `optional` only ever true."""
+        dev_only, optional_only = dev_and_optional(
+            self.roots, lambda key: ((target, optional) for _, target, optional in self.edges.get(key, ()))
+        )
+        below_dev = self.below(root.where for root in self.roots if root.kind is DependencyKind.DEV)
+        return {
+            key: {
+                "dev": "true" if key in dev_only else None if key in below_dev else "false",
+                "optional": "true" if key in optional_only else None,
+            }
+            for key in self.edges
+        }
 
-def _reached(importers: Importers, snapshots: Mapping[str, Mapping[str, Any]], key_of: Keys) -> set[str]:
-    seen = {root.where for root in _roots(importers, key_of)}
-    waiting = list(seen)
-    while waiting:
-        for _, key, _ in _edges(snapshots.get(waiting.pop(), {}), key_of):
-            if key not in seen:
-                seen.add(key)
-                waiting.append(key)
-    return seen
-
-
-def _flags(
-    importers: Importers, snapshots: Mapping[str, Mapping[str, Any]], key_of: Keys
-) -> dict[str, dict[str, str | None]]:
-    """`dev` is true below development only, false below the rest only; `optional` only ever true."""
-    roots = list(_roots(importers, key_of))
-
-    def neighbours(key: str) -> Iterator[tuple[str, bool]]:
-        for _, target, optional in _edges(snapshots.get(key, {}), key_of):
-            yield target, optional
-
-    dev_only, optional_only = dev_and_optional(roots, neighbours)
-    of_dev = [root for root in roots if root.kind is DependencyKind.DEV]
-    below_dev = _below([root.where for root in of_dev], neighbours)
-    found: dict[str, dict[str, str | None]] = {}
-    for key in snapshots:
-        dev = "true" if key in dev_only else None if key in below_dev else "false"
-        found[key] = {"dev": dev, "optional": "true" if key in optional_only else None}
-    return found
-
-
-def _below(starts: Iterable[str], neighbours: Any) -> set[str]:
-    seen = set(starts)
-    waiting = list(seen)
-    while waiting:
-        for target, _ in neighbours(waiting.pop()):
-            if target not in seen:
-                seen.add(target)
-                waiting.append(target)
-    return seen
-
-
-def _transitive_peers(
-    snapshots: Mapping[str, Mapping[str, Any]], peers: Mapping[str, Mapping[str, str]], key_of: Keys
-) -> dict[str, set[str]]:
-    """Peers of everything below a copy, without what it asks for itself; a peer of its own is not below it."""
-    children: dict[str, list[str]] = {}
-    own: dict[str, set[str]] = {}
-    parents: dict[str, list[str]] = {}
-    for key, entry in snapshots.items():
-        edges = list(_edges(entry, key_of))
-        children[key] = [target for name, target, _ in edges if name not in peers[key] and target in snapshots]
-        own[key] = {name for section in _RESOLVED for name in texts(entry.get(section))}
-        own[key] |= {*peers[key], split_name(base_of(key))[0]}
-        for target in children[key]:
-            parents.setdefault(target, []).append(key)
-    found: dict[str, set[str]] = {key: set() for key in snapshots}
-    waiting = list(snapshots)
-    while waiting:
-        key = waiting.pop()
-        now: set[str] = set()
-        for target in children[key]:
-            now |= found[target] | peers[target].keys()
-        now -= own[key]
-        if now != found[key]:
-            found[key] = now
-            waiting.extend(parents.get(key, ()))
-    return found
+    def transitive_peers(self, peers: Mapping[str, Mapping[str, str]]) -> dict[str, set[str]]:
+        """Peers of everything below a copy, without what it asks for itself; a peer of its own is not below it."""
+        children: dict[str, list[str]] = {}
+        parents: dict[str, list[str]] = {}
+        for key, edges in self.edges.items():
+            mine = peers.get(key, {})
+            children[key] = [target for name, target, _ in edges if name not in mine and target in peers]
+            for target in children[key]:
+                parents.setdefault(target, []).append(key)
+        found: dict[str, set[str]] = {key: set() for key in self.edges}
+        waiting = list({parent for key in self.edges if peers.get(key) for parent in parents.get(key, ())})
+        while waiting:
+            key = waiting.pop()
+            now: set[str] = set()
+            for target in children[key]:
+                now |= found[target] | peers[target].keys()
+            now.difference_update(name for name, _, _ in self.edges[key])
+            now -= {*peers.get(key, ()), split_name(base_of(key))[0]}
+            if now != found[key]:
+                found[key] = now
+                waiting.extend(parents.get(key, ()))
+        return found
 
 
 class _Text:
