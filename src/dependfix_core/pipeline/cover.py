@@ -32,7 +32,9 @@ class PlannedMove:
     moved: Moved
     strategy: Strategy
     is_leading: bool
-    """Whether it was asked for, not only moved along."""
+    """Whether the option was made for it or its like, so that it is not only moved along."""
+    is_asked: bool
+    """Whether this very move was decided; what a parent asks for follows from the parent's move."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -262,7 +264,8 @@ def _planned(option: Option, moved: Moved, own: Mapping[str, Strategy]) -> Plann
     strategy: Strategy = option.strategy if is_leading else "lock-in-range"
     if moved.where not in asked and own.get(moved.where) == "lock-in-range":
         strategy = "lock-in-range"
-    return PlannedMove(moved=moved, strategy=strategy, is_leading=is_leading)
+    set_to = {change.where for change in option.changes if isinstance(change, SetVersion)}
+    return PlannedMove(moved=moved, strategy=strategy, is_leading=is_leading, is_asked=moved.where in set_to)
 
 
 def _add_move(moves: dict[str, PlannedMove], new: PlannedMove) -> None:

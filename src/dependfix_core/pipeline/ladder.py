@@ -99,6 +99,10 @@ class _Permits:
     """Parents may go to another line although their own dependents have to be raised for it."""
 
 
+_RAISING: Final = _Permits(raises="all", moves_parents=True)
+_CROSSING: Final = _Permits(raises="all", moves_parents=True, crosses_lines=True)
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Ladder:
     """The rungs for the copies of one graph."""
@@ -175,9 +179,7 @@ class _Rungs:
         if self._policy.allow_major:
             rungs.append(lambda: self._raise_own(other_lines))
             if self._policy.allow_parent_bump:
-                rungs.append(
-                    lambda: self._parents(_Permits(raises="all", moves_parents=True, crosses_lines=True), "parent-bump")
-                )
+                rungs.append(lambda: self._parents(_CROSSING, "parent-bump"))
             if self._policy.allow_override and self._policy.allow_major_override:
                 rungs.append(lambda: self._edit_override(other_lines))
                 rungs.append(lambda: self._override(other_lines))
@@ -279,9 +281,7 @@ class _Rungs:
         start: _Tries = {}
         for parent in parents:
             assert parent.where is not None
-            found = yield from self.releases_asking(
-                parent, self._instance.name, self._accepts, crosses=permits.crosses_lines or permits.raises == "nothing"
-            )
+            found = yield from self.releases_asking(parent, self._instance.name, self._accepts, permits)
             if isinstance(found, Blocked):
                 self._failures.append(("parents", found))
                 return None
@@ -289,7 +289,7 @@ class _Rungs:
         return (yield from self._settle(start, (), permits, strategy, rung="parents"))
 
     def _parent_bump(self) -> Step[Option | None]:
-        return (yield from self._parents(_Permits(raises="all", moves_parents=True), "parent-bump"))
+        return (yield from self._parents(_RAISING, "parent-bump"))
 
     def _override(self, candidates: Sequence[Candidate]) -> Step[Option | None]:
         """A new entry forces the version."""
@@ -330,7 +330,7 @@ class _Rungs:
         return any(requirement.admits(one.text).may_be for one in self.targets.all)
 
     def releases_asking(
-        self, parent: Dependent, package: str, accepts: Callable[[Requirement], bool], *, crosses: bool
+        self, parent: Dependent, package: str, accepts: Callable[[Requirement], bool], permits: _Permits
     ) -> Step[list[str] | Blocked]:
         """Newer releases of a dependent that ask for an accepted version of `package`, or do not ask for it.
 
@@ -341,7 +341,14 @@ class _Rungs:
         copy = self.graph.instance(parent.where)
         assert copy is not None
         targets = yield from self.chooser.targets(copy.name, copy.version)
-        pool = (targets.all if crosses else targets.same_line)[:_MAX_SCANNED]
+        if permits.raises == "all":
+            pool = list(targets.all if permits.crosses_lines else targets.same_line)
+        else:
+            # What is declared stays as it is: nothing that it refuses is worth looking at.
+            above = yield from self.graph.dependents(parent.where)
+            declared = [one for one in above if one.constraint is not None]
+            pool = [one for one in targets.all if not any(each.admits(one.text).is_no for each in declared)]
+        pool = pool[:_MAX_SCANNED]
         if not pool:
             reason: RefusalReason = "constraint-conflict"
             if targets.reason in ("metadata-unavailable", "cooldown"):
@@ -601,7 +608,7 @@ class _Search:
             parent,
             child.name,
             lambda requirement: requirement.admits(version).may_be,
-            crosses=self.permits.crosses_lines or self.permits.raises == "nothing",
+            self.permits if parent.kind not in _PEERS or self.permits.raises == "nothing" else _RAISING,
         )
         if isinstance(found, Blocked):
             return False
@@ -620,7 +627,7 @@ class _Search:
         if child is None:
             return blocked
         found = yield from self.rungs.releases_asking(
-            peer, child.name, lambda requirement: requirement.admits(wanted[0]).may_be, crosses=True
+            peer, child.name, lambda requirement: requirement.admits(wanted[0]).may_be, _CROSSING
         )
         if isinstance(found, Blocked):
             return blocked

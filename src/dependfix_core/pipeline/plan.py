@@ -467,7 +467,7 @@ def _remediation(
             else:
                 exclusions[edit.path, edit.at, edit.to_text] = edit
     is_major = any(
-        planned.is_leading
+        planned.is_asked
         and planned.moved.from_version is not None
         and planned.moved.to_version is not None
         and chooser.crosses_line(planned.moved.from_version, planned.moved.to_version)

@@ -8,6 +8,7 @@ from typing import Final
 
 from dependfix_core.ecosystems.base import AddOverride, Dependent, NoOverride
 from dependfix_core.ecosystems.npm.asks import GRAMMAR, Ask, Wanted, wanted
+from dependfix_core.ecosystems.npm.selectors import pnpm_steps, split_name
 from dependfix_core.ecosystems.npm.specifiers import read_specifier
 from dependfix_core.model.lock import Constraint, LockUnit, Override
 from dependfix_core.versions import Requirement, Unparsable, Version, parse_requirement, scheme_for
@@ -23,7 +24,13 @@ IsBelow = Callable[[str], bool]
 
 
 def forcing(
-    unit: LockUnit, overrides: Sequence[Override], ask: Ask, asker: str, is_below: IsBelow, *, declared: bool
+    unit: LockUnit,
+    overrides: Sequence[Override],
+    ask: Ask,
+    asker: tuple[str, str],
+    is_below: IsBelow,
+    *,
+    declared: bool,
 ) -> Override | None:
     """The override that replaces `ask`, the most specific first.
 
@@ -31,7 +38,7 @@ def forcing(
         unit: Tells the tool, each of which has rules of its own.
         overrides: Those that count, with their present values.
         ask: The requirement as its package states it.
-        asker: Name of the package that asks; empty for a manifest.
+        asker: Name and version of the package that asks; empty for a manifest.
         is_below: For selectors that hold for everything below a parent.
         declared: Whether a manifest asks. npm leaves those alone.
     """
@@ -41,14 +48,27 @@ def forcing(
     return max(fitting, key=lambda one: (len(one.parents), bool(one.condition)), default=None)
 
 
-def _fits(unit: LockUnit, override: Override, ask: Ask, asker: str, is_below: IsBelow) -> bool:
+def _fits(unit: LockUnit, override: Override, ask: Ask, asker: tuple[str, str], is_below: IsBelow) -> bool:
     if override.package not in (ask.name, ask.package):
         return False
     if override.parents:
         deep = unit.tool in ("npm", "bun") or "**" in override.selector.removeprefix("**/")
-        if asker != override.parents[-1] and not (deep and is_below(override.parents[-1])):
+        if asker[0] == override.parents[-1]:
+            if not _meets_parent(unit, override, asker[1]):
+                return False
+        elif not (deep and is_below(override.parents[-1])):
             return False
     return not override.condition or _meets_condition(unit, override.condition, ask.text)
+
+
+def _meets_parent(unit: LockUnit, override: Override, version: str) -> bool:
+    """Whether the version of the asking parent is one that the selector means (`parent@1>pkg`)."""
+    if unit.tool == "yarn":
+        return True
+    steps = pnpm_steps(override.selector)
+    condition = split_name(steps[-2])[1] if len(steps) > 1 else ""
+    parsed = parse_requirement(GRAMMAR, condition)
+    return not condition or isinstance(parsed, Unparsable) or parsed.admits(version).may_be
 
 
 def _meets_condition(unit: LockUnit, condition: str, text: str | None) -> bool:
@@ -122,20 +142,15 @@ class OverrideWriter:
         if unsupported is not None:
             return unsupported
         value = f"^{version}"
-        parents = sorted({one.name for one in refusing if one.where is not None})
-        by_parent = tuple(self._below_parent(package, parent, value) for parent in parents)
         versioned = self._versioned(package, version, value, refusing, elsewhere, locked)
-        others = {one.name for one in elsewhere if one.where is not None}
+        by_parent = self._by_parent(package, value, refusing, elsewhere)
         ways: list[tuple[AddOverride, ...]] = []
-        if self._unit.tool == "npm":
-            ways = [by_parent, *versioned] if len(parents) == 1 else [*versioned, by_parent]
-        elif self._unit.tool == "yarn" and self._unit.format == "yarn-classic":
-            ways = [by_parent]
-        elif self._unit.tool == "bun":
+        if self._unit.tool == "bun":
             ways = [] if locked else [(self._entry(package, value, selector=package),)]
+        elif self._unit.tool == "npm" and len(by_parent) == 1:
+            ways = [by_parent, *versioned]
         else:
-            # A parent that holds copies of two lines cannot tell them apart.
-            ways = [*versioned, by_parent] if not others & set(parents) else versioned
+            ways = [*versioned, by_parent]
         ways = [way for way in ways if way and not self._clashes(way)]
         if not ways:
             return NoOverride(reason="override-unsupported", detail=f"no selector reaches only this copy of {package}")
@@ -185,6 +200,21 @@ class OverrideWriter:
         if any(_intersects(one.requirement, condition) for one in elsewhere):
             return []
         return [(self._entry(package, value, selector=f"{package}@{condition}", condition=condition),)]
+
+    def _by_parent(
+        self, package: str, value: str, refusing: Sequence[Dependent], elsewhere: Sequence[Dependent]
+    ) -> tuple[AddOverride, ...]:
+        """One entry for each parent; none at all where one would reach a copy that is to stay as it is."""
+        parents = {one.name for one in refusing if one.where is not None}
+        clashing = {one.name for one in elsewhere if one.where is not None} & parents
+        if clashing and self._unit.tool not in ("npm", "pnpm"):
+            return ()
+        entries = [self._below_parent(package, parent, value) for parent in sorted(parents - clashing)]
+        for name, stated in sorted({(one.name, one.version) for one in refusing if one.name in clashing}):
+            if any((one.name, one.version) == (name, stated) for one in elsewhere):
+                return ()
+            entries.append(self._entry(package, value, selector=f"{name}@{stated}>{package}", parents=(name,)))
+        return tuple(entries)
 
     def _below_parent(self, package: str, parent: str, value: str) -> AddOverride:
         separator = ">" if self._unit.tool in ("npm", "pnpm") else "/"

@@ -204,12 +204,12 @@ class Layout(ABC):
         overrides = self.overrides(state)
         if overrides:
             asker = self.node(state, link.asker) if link.asker is not None else None
-            name = asker.name if asker is not None else ""
+            who = (asker.name, asker.version) if asker is not None else ("", "")
             override = forcing(
                 self.unit,
                 overrides,
                 link.ask,
-                name,
+                who,
                 lambda parent: link.asker is not None and parent in self._names_above(link.asker),
                 declared=link.asker is None,
             )
