@@ -508,6 +508,8 @@ class _Search:
     levels: dict[str, int] = field(default_factory=dict)
     peers: set[str] = field(default_factory=set)
     """Copies that move because they peer on one that does."""
+    tried: dict[str, set[str]] = field(default_factory=dict)
+    """Copy → versions that were tried, so that none is tried twice."""
     objection: Blocked | None = None
     """The first peer that was in the way: what a person has to hear of when nothing helps."""
 
@@ -569,17 +571,21 @@ class _Search:
 
     def _repair(self, blocked: Blocked) -> Step[bool]:
         dependent = blocked.dependent
-        if dependent is None or dependent.override is not None:
-            return self._advance(blocked.where) or (dependent is None and self._advance_first())
+        if dependent is None:
+            return self._advance(blocked.where) or (yield from self._advance_mover(blocked.where))
+        if dependent.override is not None:
+            return self._advance(blocked.where)
         wanted = self.versions.get(blocked.where)
         if wanted is None:
-            # A requirement of something that moves cannot be met: try its next version.
-            return (dependent.where is not None and self._advance(dependent.where)) or self._advance_first()
+            # A requirement of something that moves cannot be met: try the next version of what made it move.
+            asking = dependent.where if dependent.where is not None else blocked.where
+            return self._advance(asking) or (yield from self._advance_mover(asking))
         if dependent.constraint is not None:
             return self._raise(dependent, blocked.where, wanted[0]) or self._advance(blocked.where)
         assert dependent.where is not None
         if dependent.where in self.versions:
-            return self._advance(dependent.where)
+            followed = self._follow(blocked.where, dependent) or self._advance(dependent.where)
+            return followed or (yield from self._seek_again(dependent, blocked, wanted[0]))
         if not self.permits.moves_parents and dependent.kind not in _PEERS:
             return self._advance(blocked.where)
         moved = yield from self._move_parent(dependent, blocked, wanted[0])
@@ -612,7 +618,7 @@ class _Search:
         )
         if isinstance(found, Blocked):
             return False
-        self.versions[parent.where] = (found[0], found[1:])
+        self._try(parent.where, found)
         self.levels[parent.where] = level
         if parent.kind in _PEERS:
             self.peers.add(parent.where)
@@ -638,13 +644,55 @@ class _Search:
         tried = self.versions.get(where)
         if tried is None or not tried[1]:
             return False
-        self.versions[where] = (tried[1][0], tried[1][1:])
+        self._try(where, tried[1])
         # What was raised for the version before is raised anew for this one.
         self.raised = {}
         return True
 
-    def _advance_first(self) -> bool:
-        return any(self._advance(where) for where in sorted(self.versions))
+    def _try(self, where: str, texts: list[str]) -> None:
+        self.versions[where] = (texts[0], texts[1:])
+        self.tried.setdefault(where, set()).add(texts[0])
+
+    def _follow(self, where: str, dependent: Dependent) -> bool:
+        """Takes the next version of a copy that a parent, which moved as well, asks for."""
+        tried = self.versions[where][1]
+        for index, text in enumerate(tried):
+            if dependent.admits(text).may_be:
+                self._try(where, tried[index:])
+                return True
+        return False
+
+    def _seek_again(self, parent: Dependent, blocked: Blocked, version: str) -> Step[bool]:
+        """Releases of a parent that was moved for another version of the child, for the one that is tried now."""
+        child = self.rungs.graph.instance(blocked.where)
+        if child is None or parent.where is None:
+            return False
+        found = yield from self.rungs.releases_asking(
+            parent, child.name, lambda requirement: requirement.admits(version).may_be, self.permits
+        )
+        if isinstance(found, Blocked):
+            return False
+        fresh = [text for text in found if text not in self.tried.get(parent.where, ())]
+        if fresh:
+            self._try(parent.where, fresh)
+        return bool(fresh)
+
+    def _advance_mover(self, where: str) -> Step[bool]:
+        """The next version of the nearest dependent above that was moved on purpose, else of the last one that was."""
+        seen, level = {where}, [where]
+        for _ in range(MAX_LEVELS):
+            above: list[str] = []
+            for one in level:
+                if self.rungs.graph.instance(one) is None:
+                    continue
+                for dependent in (yield from self.rungs.graph.dependents(one)):
+                    if dependent.where is not None and dependent.where not in seen:
+                        seen.add(dependent.where)
+                        above.append(dependent.where)
+            if any(self._advance(one) for one in above):
+                return True
+            level = above
+        return any(self._advance(one) for one in reversed(list(self.versions)))
 
 
 def _admits_any(dependent: Dependent, candidates: Iterable[Candidate]) -> bool:

@@ -817,3 +817,89 @@ def test_a_pinned_copy_that_a_strict_parent_shares_needs_both_to_move() -> None:
 
     assert moves(planned) == {"strict": ("1.0.0", "1.1.0"), "vuln": ("1.0.0", "1.2.0")}
     assert edits(planned) == {"dependencies.vuln": "1.2.0"}
+
+
+def test_a_parent_s_new_release_may_ask_for_an_older_copy_of_its_own() -> None:
+    packages: Universe = {
+        "vuln": {"1.0.0": {}, "1.2.0": {}},
+        "parent": {"1.0.0": {"vuln": "1.0.0", "debug": "^4.0.0"}, "1.1.0": {"vuln": "1.2.0", "debug": "~3.1.0"}},
+        "debug": {"2.0.0": {}, "3.1.0": {}, "4.0.0": {}},
+    }
+
+    planned = plan(
+        packages,
+        {"dependencies": {"parent": "^1.0.0", "debug": "^2.0.0"}},
+        {"parent": "1.0.0", "vuln": "1.0.0", "debug": "2.0.0", "parent/debug": "4.0.0"},
+    )
+
+    assert moves(planned) == {
+        "parent": ("1.0.0", "1.1.0"),
+        "vuln": ("1.0.0", "1.2.0"),
+        "parent/debug": ("4.0.0", "3.1.0"),
+    }
+
+
+def test_parents_that_ask_for_each_other_exactly_move_in_step() -> None:
+    packages: Universe = {
+        "vuln": {"1.0.0": {}, "1.2.0": {}},
+        "client": {
+            "2.3.0": {"vuln": "1.0.0"},
+            "2.4.0": {"vuln": "^1.2.0", "gone": "1.0.0"},
+            "2.5.0": {"vuln": "^1.2.0"},
+        },
+        "server": {"2.3.0": {"client": "2.3.0"}, "2.4.0": {"client": "2.4.0"}, "2.5.0": {"client": "2.5.0"}},
+        "gone": {"1.0.0": {}},
+    }
+
+    planned = plan(
+        packages,
+        {"dependencies": {"server": "^2.3.0"}},
+        {"server": "2.3.0", "client": "2.3.0", "vuln": "1.0.0"},
+        VULN,
+        alert(2, "gone", "<= 1.0.0", None),
+    )
+
+    assert moves(planned) == {
+        "server": ("2.3.0", "2.5.0"),
+        "client": ("2.3.0", "2.5.0"),
+        "vuln": ("1.0.0", "1.2.0"),
+    }
+
+
+def test_an_entry_by_parent_names_the_release_where_another_one_has_its_own_copy() -> None:
+    packages: Universe = {
+        "vuln": {"1.0.0": {}, "1.2.0": {}, "2.0.0": {}},
+        "parent": {"1.0.0": {"vuln": "~1.0.0"}, "2.0.0": {"vuln": ">=0.5.0"}},
+        "other": {"1.0.0": {"parent": "^2.0.0"}},
+    }
+
+    planned = plan(
+        packages,
+        {"dependencies": {"parent": "^1.0.0", "other": "1.0.0"}},
+        {"parent": "1.0.0", "vuln": "1.0.0", "other": "1.0.0", "other/parent": "2.0.0", "other/parent/vuln": "2.0.0"},
+    )
+
+    assert edits(planned) == {"overrides.parent@1.0.0>vuln": "^1.2.0"}
+    assert moves(planned) == {"vuln": ("1.0.0", "1.2.0")}
+
+
+def test_a_parent_whose_next_line_lets_go_is_not_taken_across_what_is_declared() -> None:
+    packages: Universe = {
+        "vuln": {"1.0.0": {}, "1.2.0": {}},
+        "child": {"1.0.0": {"vuln": "1.0.0"}, "1.1.0": {"vuln": "1.2.0"}, "1.2.0": {"vuln": "1.2.0"}},
+        "tool": {"1.0.0": {"child": "1.0.0"}, "1.0.1": {"child": "1.1.0"}, "2.0.0": {}},
+    }
+
+    planned = plan(
+        packages,
+        {"dependencies": {"tool": "^1.0.0"}},
+        {"tool": "1.0.0", "child": "1.0.0", "vuln": "1.0.0"},
+    )
+
+    assert only(planned).strategy == "parent-refresh"
+    assert not only(planned).is_major
+    assert moves(planned) == {
+        "tool": ("1.0.0", "1.0.1"),
+        "child": ("1.0.0", "1.1.0"),
+        "vuln": ("1.0.0", "1.2.0"),
+    }

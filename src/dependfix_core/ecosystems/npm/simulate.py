@@ -53,6 +53,8 @@ class Simulation:
         self._set: dict[str, SetVersion] = {}
         self._queue: deque[Link] = deque()
         self._pending: set[LinkId] = set()
+        self._replaced: set[str] = set()
+        """Places whose copy gave way to another once."""
         self._left: list[str] = []
         """Copies that lost a dependent."""
         self._open: set[LinkId] = set()
@@ -317,7 +319,8 @@ class Simulation:
             return None
         added = yield from self._settle_by_adding(link, want)
         if not isinstance(added, NoCandidate):
-            self._left.append(node.where)
+            if added != node.where:
+                self._left.append(node.where)
             return None
         if added.reason == "metadata-unavailable":
             self._leave_open(link, want)
@@ -492,6 +495,9 @@ class Simulation:
                 return NoCandidate(reason=failure.reason, detail=failure.detail) if failure is not None else version
             where = self._layout.place(self.state, link, version)
             if where is None:
+                replaced = yield from self._replace_in_the_way(link, want, version)
+                if replaced is not None:
+                    return replaced
                 return NoCandidate(reason="constraint-conflict", detail=f"there is no place for another {want.package}")
             fresh = yield from self._fresh(where, want.package, version, None)
             failure = yield from self._check_release(None, fresh)
@@ -504,6 +510,23 @@ class Simulation:
                 return where
             excluded.add(version)
         return NoCandidate(reason="constraint-conflict")
+
+    def _replace_in_the_way(self, link: Link, want: Wanted, version: str) -> Step[str | None]:
+        """Takes the place of a copy that lies where nothing else can: whoever still needs that one finds another place.
+
+        This may be an older version: a new release of the asker can ask for one.
+        """
+        target = self._layout.target(self.state, link)
+        node = self._layout.node(self.state, target) if target is not None else None
+        if node is None or node.where in self._set or node.where in self._replaced or self._immovable(node) is not None:
+            return None
+        if node.name != want.package or self._is_unchanged(link):
+            return None
+        self._replaced.add(node.where)
+        if (yield from self._move(node, version)) is not None:
+            return None
+        self._enqueue_around(node.where)
+        return node.where
 
     # Rules of a single release.
 
