@@ -140,6 +140,8 @@ class Legal:
     """Texts of manifests that change."""
     needs_tool: bool = False
     """Something (a hash, the record of a package on the way) is not known here; the package manager completes it."""
+    is_partial: bool = False
+    """Not all that follows from the changes could be worked out, so that `graph` and `moved` are not complete."""
     warnings: tuple[str, ...] = ()
 
 

@@ -67,14 +67,8 @@ def decide(graph: Graph, vulnerable: Sequence[str], chooser: Chooser) -> Step[De
     options = [one for one in found if isinstance(one, Option)]
     own = {option.where: option.strategy for option in options}
     state = _State(base=graph, graph=graph, chooser=chooser, own=own)
-    for option in sorted(_without_redundant(options, vulnerable, chooser), key=_order):
-        refused = yield from state.take(option)
-        if refused is None:
-            continue
-        # What others decided stands in its way: look again from where they left the unit.
-        again = yield from state.climb(option.where)
-        if isinstance(again, Dead):
-            dead[option.where] = again
+    needed = _without_redundant(options, vulnerable, chooser)
+    yield from _take_all(state, [one for one in needed if not one.legal.is_partial], dead)
     for _ in range(_MAX_ROUNDS):
         # What was decided for others may have taken away what was in the way.
         taken = len(state.steps)
@@ -87,6 +81,8 @@ def decide(graph: Graph, vulnerable: Sequence[str], chooser: Chooser) -> Step[De
                     del dead[where]
         if len(state.steps) == taken:
             break
+    # After what only a tool can finish nothing is certain: those come last.
+    yield from _take_all(state, [one for one in needed if one.legal.is_partial], dead)
     for where in vulnerable:
         copy = state.graph.instance(where)
         if copy is None or chooser.is_safe(copy.name, copy.version):
@@ -94,6 +90,17 @@ def decide(graph: Graph, vulnerable: Sequence[str], chooser: Chooser) -> Step[De
         elif where not in dead:
             dead[where] = Dead(reason="constraint-conflict", detail=f"{copy.name} {copy.version} would stay")
     return Decision(bundles=state.bundles(), dead=dead, graph=state.graph)
+
+
+def _take_all(state: "_State", options: Iterable[Option], dead: dict[str, Dead]) -> Step[None]:
+    for option in sorted(options, key=_order):
+        refused = yield from state.take(option)
+        if refused is None:
+            continue
+        # What others decided stands in its way: look again from where they left the unit.
+        again = yield from state.climb(option.where)
+        if isinstance(again, Dead):
+            dead[option.where] = again
 
 
 def _order(option: Option) -> tuple[object, ...]:
@@ -163,29 +170,46 @@ class _State:
         found = yield from Ladder(graph=self.graph, chooser=self.chooser).climb(where)
         if isinstance(found, Dead):
             return found
+        if self.graph is not self.base:
+            # Found on what others left; on the unit as it was it may not be there.
+            alone = yield from self.base.simulate(found.changes, self.chooser)
+            if isinstance(alone, Blocked):
+                yield from self._take_on_top(found)
+                return None
+            found = replace(found, legal=alone)
         refused = yield from self.take(found)
         return Dead(reason=refused.reason, detail=str(refused)) if refused is not None else None
 
     def take(self, option: Option) -> Step[Blocked | None]:
         """Makes the option's changes on the present state; the obstacle when that is not possible any more."""
-        changes = self._rebased(option.changes)
-        if self.graph is self.base:
-            legal: Legal = option.legal
-        else:
-            verdict = yield from self.graph.simulate(changes, self.chooser)
+        legal = option.legal
+        if self.graph is not self.base:
+            verdict = yield from self.graph.simulate(self._rebased(option.changes), self.chooser)
             if isinstance(verdict, Blocked):
                 return verdict
             legal = verdict
-        before, self.graph = self.graph, legal.graph
-        touched = {move.where for move in (*legal.moved, *option.legal.moved)}
-        touched |= {f"{edit.path}\0{edit.at}" for edit in (*legal.edits, *option.legal.edits)}
+        touched = _touched(legal) | _touched(option.legal)
         differing = set(legal.moved) ^ set(option.legal.moved)
-        if differing and before is not self.base:
+        if differing:
             # What others moved makes it come out differently: it relies on them.
             packages = {move.package for move in differing}
             touched |= {move.where for step in self.steps for move in step.legal.moved if move.package in packages}
-        self.steps.append(_Step(option=option, legal=legal, touched=frozenset(touched), stands_alone=not differing))
+        self._add(_Step(option=option, legal=legal, touched=frozenset(touched), stands_alone=not differing))
         return None
+
+    def _take_on_top(self, option: Option) -> Step[None]:
+        """Takes an option that only what others did makes possible: those who moved its neighbours, else all of them."""
+        near = {move.where for move in option.legal.moved}
+        for where in sorted(near):
+            if self.base.instance(where) is not None:
+                near |= {one.where for one in (yield from self.base.dependents(where)) if one.where is not None}
+        moved = {move.where for step in self.steps for move in step.legal.moved}
+        touched = _touched(option.legal) | (near & moved or moved)
+        self._add(_Step(option=option, legal=option.legal, touched=frozenset(touched), stands_alone=False))
+
+    def _add(self, step: _Step) -> None:
+        self.graph = step.legal.graph
+        self.steps.append(step)
 
     def _rebased(self, changes: Iterable[Change]) -> tuple[Change, ...]:
         """Without what other steps have done already, or have done better."""
@@ -214,6 +238,10 @@ class _State:
     def bundles(self) -> tuple[Bundle, ...]:
         """The steps, those that touch the same thing in one."""
         return tuple(_bundle(steps, self.own) for steps in _joined(self.steps))
+
+
+def _touched(legal: Legal) -> set[str]:
+    return {move.where for move in legal.moved} | {f"{edit.path}\0{edit.at}" for edit in legal.edits}
 
 
 def _joined(steps: Sequence[_Step]) -> list[list[_Step]]:

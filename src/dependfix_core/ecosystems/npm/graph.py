@@ -166,6 +166,7 @@ class NpmGraph:
             moved=simulation.moved(),
             edits=tuple(simulation.edits),
             needs_tool=simulation.needs_tool,
+            is_partial=simulation.is_partial,
             warnings=tuple(sorted(simulation.warnings)),
         )
 

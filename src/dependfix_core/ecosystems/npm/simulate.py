@@ -88,6 +88,11 @@ class Simulation:
             self._finish()
         return blocked
 
+    @property
+    def is_partial(self) -> bool:
+        """Whether requirements were left to the package manager, or what something asks for is not known."""
+        return bool(self._open or self._unrecorded or self._unjudged)
+
     def moved(self) -> tuple[Moved, ...]:
         """Everything that is not as it was before, by place."""
         found = []
