@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from dependfix_core.ecosystems.npm.json_spans import JsonSyntaxError
 from dependfix_core.ecosystems.npm.json_text import (
     JsonStyle,
     ObjectText,
@@ -21,7 +22,7 @@ from dependfix_core.ecosystems.npm.json_text import (
     spliced,
 )
 from dependfix_core.ecosystems.npm.npm_flags import FLAGS, Step, flags_of
-from dependfix_core.ecosystems.npm.npm_lock import NpmTree, linked_folder_v1, name_at
+from dependfix_core.ecosystems.npm.npm_lock import NpmTree, linked_folder_v1, name_at, read_npm_lock
 from dependfix_core.ecosystems.npm.package_json import SECTIONS
 from dependfix_core.ecosystems.npm.specifiers import read_specifier
 from dependfix_core.ecosystems.npm.write_base import (
@@ -36,7 +37,7 @@ from dependfix_core.ecosystems.npm.write_base import (
     requirements,
     tarball_address,
 )
-from dependfix_core.model.lock import DependencyKind, LockUnit
+from dependfix_core.model.lock import DependencyKind, LockUnit, Problem
 from dependfix_core.model.records import Release
 
 _FOLDER: Final = "node_modules/"
@@ -73,10 +74,19 @@ def written_npm_lock(content: bytes, unit: LockUnit, wanted: Wanted, releases: R
     Raises:
         CannotWriteError: It cannot be written so that npm would keep it.
     """
-    data = json.loads(content)
-    if unit.format_version == "1":
-        return _written_v1(content, data, wanted, releases, manifests)
-    return _written_packages(content, data, unit, wanted, releases, manifests)
+    lock = read_npm_lock(unit.unit, content)
+    if isinstance(lock, Problem) or lock.problems:
+        problem = lock if isinstance(lock, Problem) else lock.problems[0]
+        raise CannotWriteError(f"{problem.position}: {problem.message}")
+    gone = [place for place in (*wanted.moved, *wanted.removed) if place not in lock.tree.entries]
+    if gone:
+        raise CannotWriteError(f"{gone[0]} is not in the lock")
+    try:
+        if lock.version == 1:
+            return _written_v1(content, lock.data, wanted, releases, manifests)
+        return _written_packages(content, lock.data, unit, wanted, releases, manifests)
+    except JsonSyntaxError as error:
+        raise CannotWriteError(f"the lock is not laid out as npm does: {error}") from error
 
 
 # Versions 2 and 3
