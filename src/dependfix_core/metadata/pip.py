@@ -135,6 +135,7 @@ def read_requires_dist(lines: Iterable[str]) -> tuple[ReleaseDependency, ...]:
                 requirement=f"@ {requirement.url}" if requirement.url else str(requirement.specifier),
                 marker=str(requirement.marker) if requirement.marker else "",
                 extras=tuple(sorted(str(canonicalize_name(extra)) for extra in requirement.extras)),
+                text=line,
             )
         )
     return tuple(found)

@@ -75,6 +75,8 @@ class ReleaseDependency:
     marker: str = ""
     """PEP 508 marker or platform condition; empty when unconditional."""
     extras: tuple[str, ...] = ()
+    text: str = field(default="", compare=False)
+    """Python: the whole line as published, with the name as its author spells it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -95,7 +95,7 @@ def read_poetry_lock(path: str, content: bytes) -> PoetryLock:
 
 
 def admits(requirement: str, version: str) -> bool | None:
-    """Whether a poetry constraint admits a locked version; `None` when one of them cannot be read."""
+    """Whether a constraint (of poetry or PEP 440) admits a locked version; `None` when one cannot be read."""
     try:
         parsed = Version(version)
         return any(arm.contains(parsed, prereleases=True) for arm in _arms(requirement))

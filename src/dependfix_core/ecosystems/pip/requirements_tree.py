@@ -13,6 +13,7 @@ from typing import Final
 from packaging.utils import canonicalize_name
 
 from dependfix_core.ecosystems.pip.lock_graph import with_reach
+from dependfix_core.ecosystems.pip.poetry_lock import admits
 from dependfix_core.ecosystems.pip.pyproject import PyProject, read_pyproject
 from dependfix_core.ecosystems.pip.requirements import RequirementLine, RequirementsFile, read_requirements
 from dependfix_core.ecosystems.pip.setup_cfg import SetupCfg, read_setup_cfg
@@ -260,6 +261,19 @@ def _constraining(tree: _Tree, files: Sequence[RequirementsFile]) -> set[str]:
     }
 
 
+def entry_names(file: RequirementsFile) -> dict[int, str]:
+    """Line number → what the entry is called in its file: the name as written, numbered from the second on.
+
+    Numbers of lines would not do, since hashes come and go above an entry.
+    """
+    found: dict[int, str] = {}
+    seen: dict[str, int] = {}
+    for line in file.lines:
+        count = seen[line.package] = seen.get(line.package, 0) + 1
+        found[line.number] = line.name if count == 1 else f"{line.name} ({count})"
+    return found
+
+
 def _pins(files: Sequence[RequirementsFile]) -> dict[str, list[Pin]]:
     """`name==version` → the lines that pin it, in file order."""
     found: dict[str, list[Pin]] = {}
@@ -338,6 +352,7 @@ def _declared(
     for file in files:
         if file.path in compiled:
             continue
+        names = entry_names(file)
         for line in file.lines:
             if not line.package:
                 continue
@@ -347,7 +362,7 @@ def _declared(
                 kind = DependencyKind.DEV if _DEVELOPMENT_NAME.search(file.path) else DependencyKind.PROD
             constraint = Constraint(
                 path=file.path,
-                at=f"line {line.number}",
+                at=names[line.number],
                 name=line.name,
                 package=line.package,
                 requirement=line.specifier,
@@ -374,6 +389,9 @@ def _with_targets(constraints: Iterable[Constraint], pins: Mapping[str, Sequence
             yield constraint
             continue
         places = by_name.get(constraint.package, [])
+        if len(places) > 1:
+            asked = constraint.requirement
+            places = [where for where in places if admits(asked, where.partition("==")[2]) is not False] or places
         yield from (replace(constraint, target=where) for where in places)
         if not places:
             yield constraint
@@ -382,11 +400,12 @@ def _with_targets(constraints: Iterable[Constraint], pins: Mapping[str, Sequence
 def _constraint_files(files: Sequence[RequirementsFile], constraining: set[str]) -> Iterator[Override]:
     for file in files:
         if file.path in constraining:
+            names = entry_names(file)
             for line in file.lines:
                 if line.specifier and line.package:
                     yield Override(
                         path=file.path,
-                        at=f"line {line.number}",
+                        at=names[line.number],
                         selector=line.name,
                         package=line.package,
                         value=line.specifier,

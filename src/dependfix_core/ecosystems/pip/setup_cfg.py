@@ -4,8 +4,8 @@ Source: https://setuptools.pypa.io/en/latest/userguide/declarative_config.html
 """
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from dependfix_core.ecosystems.pip.requirement_text import read_requirement
@@ -78,10 +78,20 @@ def read_setup_cfg(path: str, content: bytes) -> SetupCfg:
         name=plain.get(("metadata", "name"), ""),
         version=plain.get(("metadata", "version"), ""),
         requires_python=plain.get(("options", "python_requires"), ""),
-        constraints=tuple(constraints),
+        constraints=numbered(constraints),
         requirement_files=tuple(files),
         problems=tuple(problems),
     )
+
+
+def numbered(constraints: Iterable[Constraint]) -> tuple[Constraint, ...]:
+    """The same with `at` made unique: a name that one list has twice is numbered from the second on."""
+    found: list[Constraint] = []
+    seen: dict[str, int] = {}
+    for constraint in constraints:
+        count = seen[constraint.at] = seen.get(constraint.at, 0) + 1
+        found.append(constraint if count == 1 else replace(constraint, at=f"{constraint.at} ({count})"))
+    return tuple(found)
 
 
 def _kind(option: _Option) -> tuple[DependencyKind | None, str]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dependfix_core.ecosystems.pip.requirement_text import read_requirement
+from dependfix_core.ecosystems.pip.setup_cfg import numbered
 from dependfix_core.ecosystems.pip.toml_text import UTF8_BOM
 from dependfix_core.model.lock import Constraint, DependencyKind, Problem, Span
 
@@ -95,7 +96,7 @@ class _Reader:
             name=plain.get("name", ""),
             version=plain.get("version", ""),
             requires_python=plain.get("python_requires", ""),
-            constraints=tuple(self.constraints),
+            constraints=numbered(self.constraints),
             problems=tuple(self.problems),
         )
 

@@ -622,7 +622,7 @@ def test_a_constraint_that_a_person_wrote_stands() -> None:
 
     verdict = blocked(try_out(graph, registry, SetVersion(where="net==1.0", version="2.0")))
 
-    assert str(verdict) == "constraints.txt line 1 asks `<2`"
+    assert str(verdict) == "constraints.txt net asks `<2`"
     assert verdict.dependent is not None
     assert verdict.dependent.constraint is not None
     assert graph.raised(verdict.dependent.constraint, "2.0") is None
@@ -640,7 +640,7 @@ def test_a_pin_in_a_constraints_file_is_an_entry_to_edit() -> None:
         graph, registry, SetOverride(override=pin.override, value="==1.1"), SetVersion(where="net==1.0", version="1.1")
     )
     assert [(edit.path, edit.at, edit.to_text) for edit in legal(verdict).edits] == [
-        ("constraints.txt", "line 1", "==1.1")
+        ("constraints.txt", "net", "==1.1")
     ]
 
 

@@ -204,12 +204,12 @@ def test_compiled_files_of_one_layer_set_are_one_unit() -> None:
     )
     assert unit.files == unit.manifests == tuple(sorted(files))
     assert spanned(files, unit) == [
-        ("constraints.txt", "line 2", "<2"),
-        ("requirements-dev.in", "line 2", "<8"),
-        ("requirements-dev.in", "line 3", ""),
-        ("requirements.in", "line 2", ">=2.2,<2.3"),
-        ("requirements.in", "line 3", "==2.28.1"),
-        ("requirements.in", "line 4", ""),
+        ("constraints.txt", "urllib3", "<2"),
+        ("requirements-dev.in", "pytest", "<8"),
+        ("requirements-dev.in", "werkzeug", ""),
+        ("requirements.in", "flask", ">=2.2,<2.3"),
+        ("requirements.in", "requests", "==2.28.1"),
+        ("requirements.in", "gunicorn", ""),
     ]
     shared = unit.instances["werkzeug==2.2.2"]
     assert [pin.path for pin in shared.raw["pins"]] == ["requirements-dev.txt", "requirements.txt"]
@@ -221,7 +221,7 @@ def test_compiled_files_of_one_layer_set_are_one_unit() -> None:
         "werkzeug==2.2.2",
     }
     assert [(o.path, o.at, o.package, o.value, o.kind) for o in unit.overrides] == [
-        ("constraints.txt", "line 2", "urllib3", "<2", "constraint")
+        ("constraints.txt", "urllib3", "urllib3", "<2", "constraint")
     ]
 
 
@@ -250,6 +250,7 @@ def test_one_package_pinned_per_environment_is_one_copy_each() -> None:
 
     unit = one(files)
 
+    assert [constraint.at for constraint in unit.constraints] == ["a", "a (2)", "b", "b (2)"]
     assert {where: instance.markers for where, instance in unit.instances.items()} == {
         "a==1": '(python_version < "3.9")',
         "a==2": '(python_version >= "3.9")',
