@@ -131,6 +131,8 @@ class RequirementLine:
     """Of each `--hash=…`."""
     via: tuple[str, ...] = ()
     """Who asks for it, as the compiler noted: packages, `-r FILE`, `-c FILE`."""
+    via_spans: tuple[Span, ...] = ()
+    """Of the comments that note it: whole lines with their ends, or the end of the requirement's own line."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -193,6 +195,8 @@ class _Logical:
     text: str
     """Same length as the bytes without the line end; continuations and comments are spaces."""
     comment: str
+    comment_span: Span
+    """Of the comment; of the whole line where it stands alone."""
 
 
 class _Reader:
@@ -251,17 +255,18 @@ class _Reader:
         found = _VIA.match(comment)
         if found:
             self.in_via = True
-            self._add_via(found[1])
+            self._add_via(found[1], logical.comment_span)
             return
         more = _VIA_MORE.match(comment) if self.in_via else None
         if more:
-            self._add_via(more[1])
+            self._add_via(more[1], logical.comment_span)
         else:
             self.in_via = False
 
-    def _add_via(self, text: str) -> None:
+    def _add_via(self, text: str, span: Span) -> None:
         named = tuple(part.strip() for part in text.split(",") if part.strip())
-        self.lines[-1] = replace(self.lines[-1], via=self.lines[-1].via + named)
+        line = self.lines[-1]
+        self.lines[-1] = replace(line, via=line.via + named, via_spans=(*line.via_spans, span))
 
     def _option(self, logical: _Logical, text: str) -> None:
         name, value = _split_option(text)
@@ -323,7 +328,7 @@ def _logical_lines(content: bytes) -> Iterator[_Logical]:
     while offset < len(text):
         start, first = offset, number + 1
         pieces: list[str] = []
-        comment = ""
+        comment, place = "", Span(start=start, end=start)
         while offset < len(text):
             newline = text.find("\n", offset)
             end = len(text) if newline < 0 else newline + 1
@@ -332,7 +337,10 @@ def _logical_lines(content: bytes) -> Iterator[_Logical]:
             body = line.rstrip("\r\n")
             found = _COMMENT.search(body)
             if found:
-                comment = body[found.start() :].lstrip(" \t") if not pieces else body[found.start() :]
+                comment = body[found.start() :]
+                alone = not body[: found.start()].strip()
+                begin = offset if alone else offset + found.start()
+                place = Span(start=begin, end=end if alone else offset + len(body))
                 pieces.append(body[: found.start()] + " " * (len(line) - found.start()))
                 offset = end
                 break
@@ -343,7 +351,7 @@ def _logical_lines(content: bytes) -> Iterator[_Logical]:
             pieces.append(body)
             break
         joined = "".join(pieces)
-        yield _Logical(first, start, offset, joined, comment)
+        yield _Logical(first, start, offset, joined, comment, place)
 
 
 def _split_option(text: str) -> tuple[str, str]:

@@ -1,6 +1,6 @@
 """What has to move along when locked Python packages change, and what stands in the way?"""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from dependfix_core.ecosystems.base import (
@@ -221,9 +221,9 @@ class Simulation:
             named = ".".join(map(str, min(missing)))
             detail = f"{copy.name} {copy.version} has no wheel for python {named}, {before.version} has"
             return Blocked(reason="no-wheel-for-runtime", detail=detail, where=copy.where)
-        without = {(python.major, python.minor) for python in pythons} - now
-        if without:
-            self._warn(f"no-wheel-for-runtime: {copy.name} {copy.version} has to be built on python {_oldest(without)}")
+        if not now and pythons:
+            named = ".".join(map(str, min((python.major, python.minor) for python in pythons)))
+            self._warn(f"no-wheel-for-runtime: {copy.name} {copy.version} has to be built on python {named}")
         return None
 
     def _check_needs(self, copy: Instance, old: Instance | None, release: Release) -> Step[Blocked | None]:
@@ -454,7 +454,3 @@ def stricter(new: str, old: str) -> bool:
 
 def _requires_python(release: Release | None) -> str:
     return release.requires_runtime.get("python", "") if release is not None else ""
-
-
-def _oldest(minors: Iterable[tuple[int, int]]) -> str:
-    return ".".join(map(str, min(minors)))
