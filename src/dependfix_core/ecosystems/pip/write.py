@@ -11,6 +11,7 @@ from dependfix_core.ecosystems.pip.needs import Need
 from dependfix_core.ecosystems.pip.resolution import Facts, Resolution, State
 from dependfix_core.ecosystems.pip.simulation import release_in
 from dependfix_core.ecosystems.pip.write_manifest import write_edits
+from dependfix_core.ecosystems.pip.write_poetry import write_poetry
 from dependfix_core.ecosystems.pip.write_requirements import write_requirements
 from dependfix_core.ecosystems.pip.write_task import LockTask, MovedCopy
 from dependfix_core.ecosystems.pip.write_uv import write_uv
@@ -25,6 +26,7 @@ LockWriter = Callable[[LockTask], dict[str, bytes] | WriteRefusal]
 _WRITERS: Final[Mapping[str, LockWriter]] = {
     "requirements": write_requirements,
     "uv-lock": write_uv,
+    "poetry-lock": write_poetry,
 }
 _NEEDS_DETAILS: Final = frozenset({"uv-lock", "poetry-lock", "pdm-lock", "pylock"})
 """Formats whose entries say what the copy needs."""

@@ -1,0 +1,123 @@
+"""Requirements of packages as poetry spells them in its lock."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from packaging.markers import InvalidMarker, Marker
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import InvalidSpecifier, Specifier
+from packaging.utils import canonicalize_name
+from packaging.version import InvalidVersion, Version
+
+from dependfix_core.ecosystems.pip.toml_write import basic_string, lines_list, string_list
+from dependfix_core.model.records import ReleaseDependency
+
+_EXTRA: Final = re.compile(r"""\s*extra\s*==\s*["']([^"']+)["']\s*""")
+
+
+def constraint_text(specifier: str) -> str | None:
+    """`<4,>=2` as `>=2,<4`, `==1.0` as `1.0`, nothing as `*`; `None` for what is not certain."""
+    try:
+        parts = [Specifier(part.strip()) for part in specifier.split(",") if part.strip()]
+        if not parts:
+            return "*"
+        lower = [part for part in parts if part.operator in {">=", ">"}]
+        upper = [part for part in parts if part.operator in {"<", "<="}]
+        excluded = [part for part in parts if part.operator == "!="]
+        if len(lower) > 1 or len(upper) > 1 or len(lower) + len(upper) + len(excluded) < len(parts):
+            return _special(parts)
+        excluded.sort(key=lambda part: Version(part.version.removesuffix(".*")))
+    except (InvalidSpecifier, InvalidVersion):
+        return None
+    return ",".join(f"{part.operator}{part.version}" for part in (*lower, *excluded, *upper))
+
+
+def _special(parts: Sequence[Specifier]) -> str | None:
+    if len(parts) != 1:
+        return None
+    (part,) = parts
+    if part.operator == "==":
+        return f"=={part.version}" if part.version.endswith(".*") else part.version
+    if part.operator == "~=":
+        release = Version(part.version).release
+        above = ".".join(map(str, (*release[:-2], release[-2] + 1)))
+        return f">={part.version},<{above}{'.0' if len(release) > 1 else ''}"
+    return None
+
+
+def marker_text(marker: str) -> str | None:
+    """The marker in poetry's quotes; `None` where poetry might simplify or reorder it."""
+    if not marker:
+        return ""
+    try:
+        text = str(Marker(marker))
+    except InvalidMarker:
+        return None
+    if "(" in text or (" and " in text and " or " in text):
+        return None
+    return text
+
+
+def dependency_value(dependencies: Sequence[ReleaseDependency]) -> str | None:
+    """The value of one name in `[package.dependencies]`; `None` for what is not certain."""
+    tables = []
+    for one in sorted(dependencies, key=lambda entry: entry.marker):
+        version, marker = constraint_text(one.requirement), marker_text(one.marker)
+        if version is None or marker is None or one.requirement.startswith("@"):
+            return None
+        parts = [f"version = {basic_string(version)}"]
+        if one.extras:
+            parts.append(f"extras = {string_list(sorted(one.extras))}")
+        if _EXTRA.search(marker):
+            parts.append("optional = true")
+        if marker:
+            parts.append(f"markers = {basic_string(marker)}")
+        tables.append((parts, version))
+    if all(len(parts) == 1 for parts, _ in tables):
+        values = [basic_string(version) for _, version in tables]
+    else:
+        values = ["{" + ", ".join(parts) + "}" for parts, _ in tables]
+    return values[0] if len(values) == 1 else lines_list(values)
+
+
+def raw_name(dependency: ReleaseDependency) -> str:
+    """The name as its author spells it, where the record has that."""
+    try:
+        return Requirement(dependency.text).name
+    except InvalidRequirement:
+        return dependency.name
+
+
+def extras_table(dependencies: Iterable[ReleaseDependency], *, with_markers: bool) -> Mapping[str, list[str]] | None:
+    """Extra → what it brings in, as `[package.extras]` has it; `None` for what is not certain."""
+    found: dict[str, list[str]] = {}
+    for one in dependencies:
+        names = [canonicalize_name(name) for name in _EXTRA.findall(one.marker)]
+        if not names:
+            continue
+        text = _pep508(one, with_markers=with_markers)
+        if text is None:
+            return None
+        for name in names:
+            found.setdefault(name, []).append(text)
+    return {name: sorted(texts) for name, texts in sorted(found.items())}
+
+
+def _pep508(one: ReleaseDependency, *, with_markers: bool) -> str | None:
+    if one.requirement.startswith("@"):
+        return None
+    constraint = constraint_text(one.requirement)
+    if constraint is None:
+        return None
+    name = raw_name(one) + (f"[{','.join(sorted(one.extras))}]" if one.extras else "")
+    if constraint != "*":
+        exact = constraint[0].isdigit()
+        name += f" ({'==' if exact else ''}{constraint})"
+    rest = marker_text(one.marker)
+    if rest is None:
+        return None
+    rest = " and ".join(part for part in rest.split(" and ") if not _EXTRA.fullmatch(part))
+    if " or " in rest:
+        return None
+    return f"{name} ; {rest}" if rest and with_markers else name
