@@ -168,7 +168,7 @@ class _Parser:
         pythons: Sequence[Version],
         extras: frozenset[str] | None,
     ) -> None:
-        self._tokens = list(_tokens(text))
+        self._tokens = list(marker_tokens(text))
         self._at = 0
         self._rows = rows
         self._columns = columns
@@ -250,7 +250,12 @@ class _Parser:
         return found
 
 
-def _tokens(text: str) -> Iterator[str]:
+def marker_tokens(text: str) -> Iterator[str]:
+    """Quoted values, operators, brackets and words of a marker.
+
+    Raises:
+        ValueError: Something else is in it.
+    """
     position = 0
     body = text.rstrip()
     while position < len(body):

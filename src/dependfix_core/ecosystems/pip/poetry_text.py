@@ -2,14 +2,14 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
-from packaging.markers import InvalidMarker, Marker
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, Specifier
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
+from dependfix_core.ecosystems.pip.environments import marker_tokens
 from dependfix_core.ecosystems.pip.toml_write import basic_string, lines_list, string_list
 from dependfix_core.model.records import ReleaseDependency
 
@@ -46,17 +46,81 @@ def _special(parts: Sequence[Specifier]) -> str | None:
     return None
 
 
-def marker_text(marker: str) -> str | None:
-    """The marker in poetry's quotes; `None` where poetry might simplify or reorder it."""
+def marker_text(marker: str, *, with_extras: bool = True) -> str | None:
+    """The marker with double quotes and no bracket that could be left out; `None` for what is none."""
     if not marker:
         return ""
     try:
-        text = str(Marker(marker))
-    except InvalidMarker:
+        tokens = list(marker_tokens(marker))
+        tree, rest = _either(tokens)
+    except (ValueError, IndexError, RecursionError):
         return None
-    if "(" in text or (" and " in text and " or " in text):
+    if rest:
         return None
-    return text
+    kept = tree if with_extras else _without_extras(tree)
+    return _spelled(kept) if kept is not None else ""
+
+
+_Tree = str | tuple[str, list[Any]]
+"""A comparison, or `and`/`or` with its parts."""
+
+
+def _either(tokens: list[str]) -> tuple[_Tree, list[str]]:
+    part, tokens = _both(tokens)
+    parts = [part]
+    while tokens[:1] == ["or"]:
+        part, tokens = _both(tokens[1:])
+        parts.append(part)
+    return _joined("or", parts), tokens
+
+
+def _both(tokens: list[str]) -> tuple[_Tree, list[str]]:
+    part, tokens = _one(tokens)
+    parts = [part]
+    while tokens[:1] == ["and"]:
+        part, tokens = _one(tokens[1:])
+        parts.append(part)
+    return _joined("and", parts), tokens
+
+
+def _one(tokens: list[str]) -> tuple[_Tree, list[str]]:
+    if tokens[0] == "(":
+        tree, rest = _either(tokens[1:])
+        if rest[0] != ")":
+            raise ValueError("bracket not closed")
+        return tree, rest[1:]
+    size = 4 if tokens[1] == "not" else 3
+    words = [_requoted(token) for token in tokens[:size]]
+    if len(words) < size:
+        raise ValueError("marker ends early")
+    return " ".join(words), tokens[size:]
+
+
+def _requoted(token: str) -> str:
+    return f'"{token[1:-1]}"' if token[0] in "'\"" else token
+
+
+def _joined(word: str, parts: list[_Tree]) -> _Tree:
+    """Parts of the same kind are one level."""
+    flat: list[_Tree] = []
+    for part in parts:
+        flat.extend(part[1] if isinstance(part, tuple) and part[0] == word else [part])
+    return flat[0] if len(flat) == 1 else (word, flat)
+
+
+def _without_extras(tree: _Tree) -> _Tree | None:
+    if isinstance(tree, str):
+        return None if _EXTRA.fullmatch(tree) else tree
+    kept = [part for part in (_without_extras(part) for part in tree[1]) if part is not None]
+    return _joined(tree[0], kept) if kept else None
+
+
+def _spelled(tree: _Tree) -> str:
+    if isinstance(tree, str):
+        return tree
+    word, parts = tree
+    texts = [f"({_spelled(part)})" if word == "and" and not isinstance(part, str) else _spelled(part) for part in parts]
+    return f" {word} ".join(texts)
 
 
 def dependency_value(dependencies: Sequence[ReleaseDependency]) -> str | None:
@@ -114,10 +178,7 @@ def _pep508(one: ReleaseDependency, *, with_markers: bool) -> str | None:
     if constraint != "*":
         exact = constraint[0].isdigit()
         name += f" ({'==' if exact else ''}{constraint})"
-    rest = marker_text(one.marker)
+    rest = marker_text(one.marker, with_extras=False)
     if rest is None:
-        return None
-    rest = " and ".join(part for part in rest.split(" and ") if not _EXTRA.fullmatch(part))
-    if " or " in rest:
         return None
     return f"{name} ; {rest}" if rest and with_markers else name
