@@ -287,13 +287,35 @@ class Resolution:
         return self.facts.asked.get(where, set())
 
     def needs(self, where: str) -> Step[tuple[Need, ...] | Unavailable]:
-        """What the copy asks for in this state, by its record."""
+        """What the copy asks for in this state: by its record, else as far as the lock says."""
         instance = self.instance(where)
         assert instance is not None, "only copies of this state are asked"
         if instance.source.kind is not SourceKind.REGISTRY or not instance.version:
             return ()
         release = yield from self.release(instance.name, instance.version)
-        return release if isinstance(release, Unavailable) else self.needs_of(where, release)
+        if not isinstance(release, Unavailable):
+            return self.needs_of(where, release)
+        is_as_locked = where in self.unit.instances and where not in self.state.versions
+        if is_as_locked and self.facts.edges in _EDGES_IN_LOCK:
+            return self._locked_needs(self.unit.instances[where])
+        return release
+
+    def _locked_needs(self, copy: Instance) -> tuple[Need, ...]:
+        within, asked = self.mask(copy), self.asked(copy.where)
+        grammar = POETRY if self.unit.format == "poetry-lock" else PEP440
+        return tuple(
+            Need(
+                name=edge.name,
+                text=edge.requirement,
+                grammar=grammar,
+                mask=mask,
+                extras=edge.extras,
+                target=edge.target,
+                marker=edge.marker,
+            )
+            for edge in copy.edges
+            if (mask := self.facts.environments.mask(edge.marker, asked) & within)
+        )
 
     def needs_of(self, where: str, release: Release) -> tuple[Need, ...]:
         """What the copy would ask for if it were `release`."""

@@ -156,11 +156,12 @@ class _Writer:
 
     def _dependencies(self, copy: MovedCopy, text: TomlText, new: Release) -> list[Replacement]:
         before, after = copy.needs_before, copy.needs_after
-        if before is None or after is None or copy.old is None:
+        if before is None or after is None:
             raise _tool(f"what {copy.name} asks for is not known")
         path: KeyPath = (*_PACKAGE, "dependencies")
         locked: dict[str, str] = {canonicalize_name(name): name for name in table_of(text.value(path))}
-        old = _by_name(copy.old.dependencies or (), before)
+        known = copy.old.dependencies if copy.old is not None else None
+        old = _by_name(known or (), before)
         wanted = _by_name(new.dependencies or (), after)
         entries: dict[str, str] = {}
         for name, dependencies in wanted.items():
@@ -177,20 +178,20 @@ class _Writer:
                 raise _tool(f"{copy.name} asks for {name} in words that this poetry spells differently")
             entries[locked.get(name) or raw_name(dependencies[0])] = value
         # What the lock lists beyond what the record of the old version asks for stays.
-        for name in locked.keys() - old.keys() - wanted.keys():
+        for name in locked.keys() - old.keys() - wanted.keys() if known is not None else ():
             span = text.spans[*path, locked[name]]
             entries[locked[name]] = text.content[span.start : span.end].decode()
         return self._table(text, path, dict(sorted(entries.items(), key=lambda one: canonicalize_name(one[0]))))
 
     def _extras(self, copy: MovedCopy, text: TomlText, new: Release) -> list[Replacement]:
-        assert copy.old is not None, "checked with the dependencies"
-        old = extras_table(copy.old.dependencies or (), with_markers=self.is_new)
+        known = copy.old.dependencies if copy.old is not None else None
+        old = extras_table(known, with_markers=self.is_new) if known is not None else None
         wanted = extras_table(new.dependencies or (), with_markers=self.is_new)
         path: KeyPath = (*_PACKAGE, "extras")
         if old == wanted and old is not None:
             return []
         if wanted is None:
-            if _extras_meaning(copy.old) == _extras_meaning(new):
+            if copy.old is not None and _extras_meaning(copy.old) == _extras_meaning(new):
                 return []
             raise _tool(f"the extras of {copy.name} changed in words that poetry may spell differently")
         return self._table(text, path, {name: string_list(texts) for name, texts in wanted.items()})
