@@ -11,6 +11,7 @@ from dependfix_core.ecosystems.pip.needs import Need
 from dependfix_core.ecosystems.pip.resolution import Facts, Resolution, State
 from dependfix_core.ecosystems.pip.simulation import release_in
 from dependfix_core.ecosystems.pip.write_manifest import write_edits
+from dependfix_core.ecosystems.pip.write_pipenv import write_pipenv
 from dependfix_core.ecosystems.pip.write_poetry import write_poetry
 from dependfix_core.ecosystems.pip.write_requirements import write_requirements
 from dependfix_core.ecosystems.pip.write_task import LockTask, MovedCopy
@@ -27,6 +28,7 @@ _WRITERS: Final[Mapping[str, LockWriter]] = {
     "requirements": write_requirements,
     "uv-lock": write_uv,
     "poetry-lock": write_poetry,
+    "pipfile-lock": write_pipenv,
 }
 _NEEDS_DETAILS: Final = frozenset({"uv-lock", "poetry-lock", "pdm-lock", "pylock"})
 """Formats whose entries say what the copy needs."""
