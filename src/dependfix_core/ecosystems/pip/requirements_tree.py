@@ -292,7 +292,7 @@ def _instances(files: Sequence[RequirementsFile], pins: Mapping[str, Sequence[Pi
     edges: dict[str, dict[str, Edge]] = {}
     for where, lines in pins.items():
         for pin in lines:
-            for parent in _parents(pin.line.via):
+            for parent in askers(pin.line.via):
                 for parent_where, _ in in_file.get((pin.path, parent), []):
                     edges.setdefault(parent_where, {})[where] = Edge(
                         name=pin.line.package, requirement=None, target=where, marker=pin.line.marker
@@ -316,7 +316,8 @@ def _instances(files: Sequence[RequirementsFile], pins: Mapping[str, Sequence[Pi
     return instances
 
 
-def _parents(via: Sequence[str]) -> Iterator[str]:
+def askers(via: Sequence[str]) -> Iterator[str]:
+    """The packages among those that a note names, canonical; files are left out."""
     for text in via:
         if not text.startswith("-"):
             yield canonicalize_name(re.split(r"[\s\[(]", text, maxsplit=1)[0])
