@@ -286,6 +286,8 @@ class ToolCall:
     """The tool's name first (`npm`, `pnpm`, `uv`, …); lock-only, scripts off."""
     files: Mapping[str, bytes] = field(default_factory=dict)
     """What is written before this run: a temporary override, or the manifest without it again."""
+    env: Mapping[str, str] = field(default_factory=dict)
+    """Variables of this run alone."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -301,7 +303,9 @@ class ToolRelock:
     """Files that it may change; a change of any other one is a failure."""
     calls: tuple[ToolCall, ...]
     edited: tuple[str, ...] = ()
-    """Files of the scratch copy that hold the plan's edits and belong to the result as they are."""
+    """Files of the scratch copy that hold the plan's edits and belong to the result."""
+    restored: Mapping[str, bytes] = field(default_factory=dict)
+    """What the result holds of an edited file that was laid differently for the tool's sake."""
     registries: Mapping[str, str] = field(default_factory=dict)
     """What the unit uses: `""` for the default, `@scope` or index name otherwise, as the project's files spell it."""
     settings: Mapping[str, str] = field(default_factory=dict)

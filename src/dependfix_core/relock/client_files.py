@@ -4,16 +4,18 @@ Nothing of the user's own home is seen by the tool, and nothing of the
 repository's client files but what is written here.
 """
 
+import base64
 import json
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import urlsplit
 
 from dependfix_core.ecosystems.base import ToolRelock
 from dependfix_core.http import Credential
-from dependfix_core.metadata.addresses import RegistryAddress, RegistryAddresses
-from dependfix_core.model.records import RecordKey, Unavailable
+from dependfix_core.metadata.addresses import RegistryAddress, RegistryAddresses, public_default
+from dependfix_core.model.records import RecordKey, Unavailability, Unavailable
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -55,9 +57,21 @@ def client_files(relock: ToolRelock, addresses: RegistryAddresses, *, home: str)
         if isinstance(address, Unavailable):
             return address
         chosen[scope] = address
-    secrets = tuple(address.credential.value.partition(" ")[2] for address in chosen.values() if address.credential)
+    if family == "pip" and (elsewhere := _elsewhere(relock, chosen)):
+        return elsewhere
+    secrets = tuple(secret for address in chosen.values() for secret in _secrets(address.credential))
     files, env = _npm_files(relock, chosen, home) if family == "npm" else _pip_files(relock, chosen, home)
     return ClientFiles(home=files, env={**_QUIET, **env}, secrets=secrets)
+
+
+def _secrets(credential: Credential | None) -> Iterator[str]:
+    """The value as it is sent, and the password as a client may print it."""
+    if credential is None:
+        return
+    scheme, _, value = credential.value.partition(" ")
+    yield value
+    if scheme == "Basic":
+        yield base64.b64decode(value).decode(errors="replace").partition(":")[2]
 
 
 def _npm_files(
@@ -128,53 +142,87 @@ def _place(url: str) -> str:
     return f"//{parts.netloc}{parts.path.rstrip('/')}/"
 
 
+# Of the Python family.
+
+_PIP_QUIET: Final[Mapping[str, str]] = {
+    "PIP_CONFIG_FILE": os.devnull,
+    "PYTHON_KEYRING_BACKEND": "keyring.backends.null.Keyring",
+    "UV_NO_PROGRESS": "1",
+    "UV_PYTHON_DOWNLOADS": "never",
+    "POETRY_VIRTUALENVS_CREATE": "false",
+    "POETRY_NO_INTERACTION": "1",
+    "POETRY_KEYRING_ENABLED": "false",
+    "PIPENV_DONT_LOAD_ENV": "1",
+    "PIPENV_DONT_USE_ASDF": "1",
+    "PIPENV_DONT_USE_PYENV": "1",
+    "PIPENV_IGNORE_VIRTUALENVS": "1",
+    "PIPENV_NOSPIN": "1",
+    "PIPENV_VENV_IN_PROJECT": "0",
+    "PIPENV_YES": "1",
+    "PDM_CHECK_UPDATE": "0",
+    "PDM_IGNORE_SAVED_PYTHON": "1",
+    "PDM_USE_VENV": "0",
+}
+_NO_BUILDS: Final[Mapping[str, Mapping[str, str]]] = {
+    "uv": {"UV_NO_BUILD": "1"},
+    # Poetry builds in an environment of its own, which cannot be made by a creator that there is not.
+    "poetry": {"VIRTUALENV_CREATOR": "building-is-not-allowed"},
+}
+"""What keeps a tool from building a source distribution where its command line cannot."""
+
+
 def _pip_files(
     relock: ToolRelock, chosen: Mapping[str, RegistryAddress], home: str
 ) -> tuple[dict[str, bytes], dict[str, str]]:
-    default = chosen[""]
-    extras = [address.url for scope, address in chosen.items() if scope]
-    netrc = "".join(
-        f"machine {urlsplit(address.url).hostname} login {user} password {password}\n"
-        for address in chosen.values()
-        for user, password in _basic_pair(address.credential)
-    )
+    default = chosen[""].url
+    netrc = "".join(dict.fromkeys(line for address in chosen.values() for line in _netrc_line(address)))
     env = {
-        "PIP_CONFIG_FILE": "/dev/null",
-        "PIP_INDEX_URL": default.url,
+        **_PIP_QUIET,
+        **_NO_BUILDS.get(relock.tool, {}),
+        "NETRC": f"{home}/.netrc",
+        "PIP_INDEX_URL": default,
         "PIP_CACHE_DIR": f"{home}/.pip-cache",
         "UV_CACHE_DIR": f"{home}/.uv-cache",
-        "UV_NO_CONFIG": "0",
-        "UV_NO_BUILD": "1",
-        "UV_PYTHON_DOWNLOADS": "never",
-        "UV_NO_PROGRESS": "1",
-        "POETRY_VIRTUALENVS_CREATE": "false",
-        "POETRY_NO_INTERACTION": "1",
+        "UV_DEFAULT_INDEX": default,
         "POETRY_CACHE_DIR": f"{home}/.poetry-cache",
         "POETRY_CONFIG_DIR": f"{home}/.poetry",
-        "POETRY_KEYRING_ENABLED": "false",
-        "PIPENV_IGNORE_VIRTUALENVS": "1",
-        "PIPENV_VENV_IN_PROJECT": "0",
-        "PIPENV_NOSPIN": "1",
-        "PIPENV_YES": "1",
-        "PIPENV_PYPI_MIRROR": default.url,
+        "PIPENV_PYPI_MIRROR": default,
+        "PIPENV_CACHE_DIR": f"{home}/.pipenv-cache",
         "WORKON_HOME": f"{home}/.venvs",
-        "PDM_CHECK_UPDATE": "0",
         "PDM_CACHE_DIR": f"{home}/.pdm-cache",
-        "PDM_PYPI_URL": default.url,
-        "NETRC": f"{home}/.netrc",
+        "PDM_PYPI_URL": default,
         **relock.settings,
     }
-    if extras:
-        env["PIP_EXTRA_INDEX_URL"] = " ".join(extras)
-    if relock.tool == "uv":
-        env["UV_DEFAULT_INDEX"] = default.url
+    extras = [address.url for scope, address in chosen.items() if scope and address.url != default]
+    if extras and relock.tool == "pip-tools":
+        env["PIP_EXTRA_INDEX_URL"] = " ".join(dict.fromkeys(extras))
     return ({".netrc": netrc.encode()} if netrc else {}), env
 
 
-def _basic_pair(credential: Credential | None) -> list[tuple[str, str]]:
-    import base64  # noqa: PLC0415  # only where an index has a password
+def _elsewhere(relock: ToolRelock, chosen: Mapping[str, RegistryAddress]) -> Unavailable | None:
+    """Python's tools ask the addresses that the project's own files name, and write them; another one is no use."""
+    for scope, address in chosen.items():
+        written = relock.registries.get(scope, "").rstrip("/")
+        key = RecordKey(ecosystem="pip", name=relock.tool, registry=written)
+        if written:
+            mirrored = relock.tool == "pipenv" and written == public_default("pip")
+            is_same = address.url == written or mirrored
+        else:
+            # Poetry can be told of no other default than its own.
+            is_same = relock.tool != "poetry" or address.url == public_default("pip")
+        if not is_same:
+            detail = f"{relock.tool} would ask another index than the one that is set ({address.why})"
+            return Unavailable(key=key, why=Unavailability.NOT_ALLOWED, detail=detail)
+    return None
 
-    if credential is None or not credential.value.startswith("Basic "):
-        return []
-    user, _, password = base64.b64decode(credential.value.removeprefix("Basic ")).decode().partition(":")
-    return [(user, password)]
+
+def _netrc_line(address: RegistryAddress) -> Iterator[str]:
+    if address.credential is None or not address.credential.value.startswith("Basic "):
+        return
+    pair = base64.b64decode(address.credential.value.removeprefix("Basic ")).decode()
+    user, _, password = pair.partition(":")
+    yield f"machine {urlsplit(address.url).hostname} login {_quoted(user)} password {_quoted(password)}\n"
+
+
+def _quoted(token: str) -> str:
+    return '"' + token.replace("\\", "\\\\").replace('"', '\\"') + '"'

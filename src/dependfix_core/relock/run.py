@@ -3,7 +3,7 @@
 import re
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -96,7 +96,7 @@ class Relocker:
             await anyio.to_thread.run_sync(_lay, copy, call.files, 0o644)
             # What a program other than the package manager's own would be is part of the call.
             argv = (*program, *call.argv[1:])
-            failure = await self._run(argv, wanted, clients, home, copy)
+            failure = await self._run(argv, call.env, wanted, clients, home=home, copy=copy)
             if failure is not None:
                 return failure
         after = await anyio.to_thread.run_sync(_read_back, copy, wanted)
@@ -109,7 +109,8 @@ class Relocker:
             )
         # Files that were laid differently for the tool's sake are no part of the result.
         own = {*wanted.results, *wanted.edited}
-        changed = {path: content for path, content in after.items() if path in own and content != before.get(path)}
+        held = {path: wanted.restored.get(path, content) for path, content in after.items() if path in own}
+        changed = {path: content for path, content in held.items() if content != before.get(path)}
         return ChangeSet(
             changes=tuple(
                 FileChange(path=path, before=before.get(path), after=changed[path]) for path in sorted(changed)
@@ -139,11 +140,18 @@ class Relocker:
         return RelockFailure(reason="tool-required", detail=f"needs {named} ({have}); by hand: {wanted.by_hand}")
 
     async def _run(
-        self, argv: tuple[str, ...], wanted: ToolRelock, clients: ClientFiles, home: Path, copy: Path
+        self,
+        argv: tuple[str, ...],
+        env: Mapping[str, str],
+        wanted: ToolRelock,
+        clients: ClientFiles,
+        *,
+        home: Path,
+        copy: Path,
     ) -> RelockFailure | None:
-        folder = copy / wanted.folder
+        command = self._command(argv, clients, home, copy / wanted.folder, timeout_s=self._timeout_s)
         try:
-            result = await self._runner.run(self._command(argv, clients, home, folder, timeout_s=self._timeout_s))
+            result = await self._runner.run(replace(command, env={**command.env, **env}))
         except CommandNotFoundError as error:
             return RelockFailure(reason="tool-required", detail=f"{error.message}; by hand: {wanted.by_hand}")
         except CommandError as error:
