@@ -27,8 +27,8 @@ class Published:
     requires: tuple[str, ...] = ()
     requires_python: str = ""
     wheel: bool = True
-    setup_py: str = ""
-    """Code of the source distribution; empty for none."""
+    backend: str = ""
+    """Code of the source distribution's own build backend; empty for no source distribution."""
     uploaded: str = "2020-01-01T00:00:00.000000Z"
 
     @property
@@ -44,7 +44,7 @@ class Published:
         stem = f"{self.name.replace('-', '_')}-{self.version}"
         if self.wheel:
             found[f"{stem}-py3-none-any.whl"] = self._wheel(stem)
-        if self.setup_py:
+        if self.backend:
             found[f"{stem}.tar.gz"] = self._sdist(stem)
         return found
 
@@ -64,7 +64,13 @@ class Published:
     def _sdist(self, stem: str) -> bytes:
         buffer = io.BytesIO()
         with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
-            for name, content in {"PKG-INFO": self.metadata, "setup.py": self.setup_py.encode()}.items():
+            members = {
+                "PKG-INFO": self.metadata,
+                "setup.py": self.backend.encode(),
+                "backend.py": self.backend.encode(),
+                "pyproject.toml": b'[build-system]\nrequires = []\nbackend-path = ["."]\nbuild-backend = "backend"\n',
+            }
+            for name, content in members.items():
                 member = tarfile.TarInfo(f"{stem}/{name}")
                 member.size = len(content)
                 archive.addfile(member, io.BytesIO(content))

@@ -18,8 +18,11 @@ class Check:
     may_drop: tuple[str, ...] = ()
     """Lines that the tool drops from the untouched start as well."""
     folder: str = "."
+    program: str = ""
+    """One beside the tool's own, in the same environment."""
 
 
+_PIP = ("install", "--dry-run", "--ignore-installed", "--require-hashes", "--only-binary", ":all:", "--quiet", "-r")
 _NPM = (
     ("ci", "--ignore-scripts", "--dry-run"),
     ("ls", "--all", "--package-lock-only"),
@@ -60,6 +63,10 @@ CHECKS: dict[str, tuple[Check, ...]] = {
     "uv-project": (Check("uv", ("lock", "--check")),),
     "poetry-groups": (Check("poetry", ("check", "--lock")),),
     "pipenv": (Check("pipenv", ("verify",)),),
+    "pip-hashes": (
+        Check("pip-tools", (*_PIP, "requirements.txt"), program="pip"),
+        Check("pip-tools", (*_PIP, "requirements-dev.txt"), program="pip"),
+    ),
 }
 
 
@@ -67,6 +74,8 @@ def run_check(check: Check, top: Path, home: Path) -> None:
     """Fail with what the tool printed when it does not accept the project."""
     command = command_of(check.tool, tools_folder())
     assert command is not None, check.tool
+    if check.program:
+        command = [str(Path(command[0]).with_name(check.program))]
     home.mkdir(exist_ok=True)
     (home / ".npmrc").touch()
     before = (top / check.unchanged).read_bytes() if check.unchanged else b""

@@ -1,19 +1,20 @@
 """Corpus projects are fixed in a checkout, and the real package managers accept what was written."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from dependfix_core.ecosystems.base import Ecosystem, Ecosystems
-from dependfix_core.ecosystems.npm.ecosystem import NpmEcosystem
+from dependfix_core.ecosystems.registry import FIXABLE
 from dependfix_core.metadata import RecordedMetadata
 from dependfix_core.metadata.addresses import RegistryAddresses
+from dependfix_core.model.alert import Alert
 from dependfix_core.model.files import Listing
 from dependfix_core.model.plan import Plan
 from dependfix_core.model.run import Applied
 from dependfix_core.model.steps import Step
-from dependfix_core.pipeline.build import Builder
+from dependfix_core.pipeline.build import Builder, RelockPolicy
 from dependfix_core.pipeline.fix import fix_checkout
 from dependfix_core.pipeline.plan import plan_repository
 from dependfix_core.process import SubprocessRunner
@@ -29,23 +30,31 @@ from integration.strict_checks import CHECKS, run_check
 
 pytestmark = [pytest.mark.anyio, pytest.mark.online, pytest.mark.timeout(300)]
 
-ECOSYSTEMS: Ecosystems[Ecosystem] = Ecosystems(members=(NpmEcosystem(),))
+PYTHON = ("pip-hashes", "pipenv", "poetry-groups", "uv-project")
 
 
-async def fix(top: Path, project: Path, tools: dict[str, str]) -> tuple[Plan, Applied]:
-    alerts = corpus_alerts(project.name)
+async def fix(
+    top: Path,
+    project: Path,
+    tools: dict[str, str],
+    relock: RelockPolicy = "auto",
+    *,
+    alerts: Sequence[Alert] | None = None,
+) -> tuple[Plan, Applied]:
+    alerts = corpus_alerts(project.name) if alerts is None else alerts
     metadata = RecordedMetadata(corpus_records())
     runner = SubprocessRunner()
     tree = CheckoutTree(top, runner)
 
     def planned(listing: Listing) -> Step[Plan]:
-        return plan_repository(alerts, listing, ALL, ECOSYSTEMS, repository="acme/corpus", now=NOW)
+        return plan_repository(alerts, listing, ALL, FIXABLE, repository="acme/corpus", now=NOW)
 
     plan = await drive(planned(await tree.listing()), tree, metadata)
     builder = Builder(
-        ecosystems=ECOSYSTEMS,
+        ecosystems=FIXABLE,
         metadata=RecordedMetadata(plan.records),
         relocker=Relocker(runner, RegistryAddresses(), tools=BroughtTools(tools)),
+        relock=relock,
     )
     checkout = GitCheckout(top=top, git_dir=top / ".git", branch="main", head=None, remotes=())
     applied = await fix_checkout(plan, alerts, checkout, builder=builder, replan=planned, runner=runner)
@@ -65,10 +74,53 @@ async def test_a_fixed_project_passes_the_strict_checks_of_its_package_manager(n
 
     _, applied = await fix(top, project, {tool.partition("-")[0]: tool})
 
+    assert_answered(project, applied)
+    for check in CHECKS[name]:
+        run_check(check, top, tmp_path / "home")
+
+
+def assert_answered(project: Path, applied: Applied) -> None:
+    """Each alert came to what the corpus expects."""
     expected = json.loads((project / "expected.json").read_text(encoding="utf-8"))["alerts"]
     assert {str(one.alert): one.disposition for one in applied.dispositions} == {
         number: {"fix": "fixed", "partial": "partial", "converged": "converged", "refuse": "skipped"}[answer["outcome"]]
         for number, answer in expected.items()
     }, [error.message for error in applied.errors]
+
+
+@pytest.mark.parametrize("name", [marked(name) for name in PYTHON])
+async def test_a_python_project_is_fixed_without_a_tool_and_its_tool_accepts_it(name: str, tmp_path: Path) -> None:
+    project = PROJECTS / name
+    top = materialise(project, tmp_path / "top")
+
+    _, applied = await fix(top, project, {}, "in-process")
+
+    assert_answered(project, applied)
     for check in CHECKS[name]:
         run_check(check, top, tmp_path / "home")
+
+
+@pytest.mark.parametrize("name", [marked(name) for name in PYTHON if name != "pipenv"])
+async def test_a_python_project_is_fixed_by_its_own_tool_in_the_same_way(name: str, tmp_path: Path) -> None:
+    project = PROJECTS / name
+    top = materialise(project, tmp_path / "top")
+    tool = CHECKS[name][0].tool
+
+    _, applied = await fix(top, project, {tool: tool}, "tool")
+
+    assert_answered(project, applied)
+    for check in CHECKS[name]:
+        run_check(check, top, tmp_path / "home")
+
+
+@pytest.mark.needs_tool("pipenv", "pip-tools")
+async def test_a_tool_that_would_have_to_build_what_is_locked_leaves_the_project_as_it_was(tmp_path: Path) -> None:
+    project = PROJECTS / "pipenv"
+    top = materialise(project, tmp_path / "top")
+    before = {path.name: path.read_bytes() for path in top.iterdir() if path.is_file()}
+    only_idna = [one for one in corpus_alerts("pipenv") if one.package_name == "idna"]
+
+    _, applied = await fix(top, project, {"pipenv": "pipenv"}, "tool", alerts=only_idna)
+
+    assert [one.disposition for one in applied.dispositions] == ["skipped"]
+    assert {path.name: path.read_bytes() for path in top.iterdir() if path.is_file()} == before

@@ -128,6 +128,7 @@ async def test_a_missing_or_forbidden_tool_skips_what_needs_it(relock: RelockPol
 
     assert moved == {}
     assert (rejected[0].reason, rejected[0].by_tool_missing) == ("tool-required", True)
+    assert rejected[0].detail.endswith("by hand: npm install")
 
 
 async def test_the_policy_tool_writes_everything_with_the_package_manager() -> None:

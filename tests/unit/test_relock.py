@@ -1,12 +1,14 @@
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from dependfix_core.ecosystems.base import ToolCall, ToolRelock
 from dependfix_core.errors import CommandNotFoundError, CommandTimeoutError
-from dependfix_core.metadata.addresses import RegistryAddresses
+from dependfix_core.metadata.addresses import RegistryAddresses, public_default
 from dependfix_core.metadata.configuration import read_client_configuration
 from dependfix_core.model.files import ChangeSet, FileChange
 from dependfix_core.process import Command, CommandResult
@@ -185,3 +187,99 @@ async def test_a_registry_that_a_project_may_not_name_is_not_asked() -> None:
     assert isinstance(failure, RelockFailure)
     assert failure.reason == "metadata-unavailable"
     assert tool.commands == []
+
+
+PUBLIC = public_default("pip")
+PIP_LOCK = {"pyproject.toml": b"[project]\n", "uv.lock": b"old\n"}
+
+
+def python(tool: str, registries: dict[str, str] | None = None, **more: Any) -> ToolRelock:
+    fields: dict[str, Any] = {
+        "tool": tool,
+        "version": "",
+        "files": PIP_LOCK,
+        "results": ("uv.lock",),
+        "calls": (ToolCall(argv=(tool, "lock")),),
+        "registries": registries or {},
+        **more,
+    }
+    return ToolRelock(**fields)
+
+
+async def test_an_index_s_password_reaches_a_python_tool_by_a_private_file_only(tmp_path: Path) -> None:
+    place = tmp_path / ".config" / "pip" / "pip.conf"
+    place.parent.mkdir(parents=True)
+    place.write_text("[global]\nindex-url = https://us:p%20w%22%5C@user.registry.example/simple\n", encoding="utf-8")
+    user = RegistryAddresses({}, read_client_configuration(tmp_path, {}))
+    homes: list[dict[str, str]] = []
+
+    def work(command: Command) -> None:
+        home = Path(command.env["HOME"])
+        homes.append({path.name: path.read_text(encoding="utf-8") for path in home.iterdir() if path.is_file()})
+
+    tool = FakeTool(work)
+    await relock(tool, python("uv", {"": "https://user.registry.example/simple/"}), user)
+
+    assert homes == [{".netrc": 'machine user.registry.example login "us" password "p w\\"\\\\"\n'}]
+    env = tool.commands[-1].env
+    assert env["NETRC"] == f"{env['HOME']}/.netrc"
+    assert (env["UV_DEFAULT_INDEX"], env["PIP_INDEX_URL"]) == ("https://user.registry.example/simple",) * 2
+    assert 'p w"\\' not in json.dumps([*tool.commands[-1].argv, *env.values()])
+    assert (env["PIP_CONFIG_FILE"], env["UV_NO_BUILD"]) == (os.devnull, "1")
+
+
+@pytest.mark.parametrize(
+    ("tool", "written", "runs"),
+    [
+        ("uv", {"": "https://project.registry.example/simple"}, False),
+        ("uv", {"": "https://mirror.registry.example/simple"}, True),
+        ("uv", {"private": "https://project.registry.example/simple"}, False),
+        ("poetry", {}, False),
+        ("poetry", {"": "https://mirror.registry.example/simple/"}, True),
+        ("pdm", {}, True),
+        ("pipenv", {"": f"{PUBLIC}/", "pypi": f"{PUBLIC}/"}, True),
+        ("pipenv", {"": "https://project.registry.example/simple"}, False),
+        ("pip-tools", {}, True),
+        ("pip-tools", {"": f"{PUBLIC}"}, False),
+    ],
+)
+async def test_a_tool_that_would_ask_another_index_than_the_one_that_is_set_does_not_run(
+    tool: str, written: dict[str, str], *, runs: bool
+) -> None:
+    fake = FakeTool(writes("uv.lock", b"new\n"))
+
+    answer = await relock(
+        fake, python(tool, written), RegistryAddresses({"pip": "https://mirror.registry.example/simple"})
+    )
+
+    assert isinstance(answer, ChangeSet) is runs
+    if isinstance(answer, RelockFailure):
+        assert (answer.reason, fake.commands) == ("metadata-unavailable", [])
+
+
+async def test_variables_of_one_call_are_there_for_that_call_only() -> None:
+    seen: list[str | None] = []
+
+    def work(command: Command) -> None:
+        seen.append(command.env.get("PIP_ONLY_BINARY"))
+
+    argv = ("pip-compile",)
+    calls = (ToolCall(argv=argv, env={"PIP_ONLY_BINARY": ":all:"}), ToolCall(argv=argv))
+
+    await relock(FakeTool(work), python("pip-tools", calls=calls))
+
+    assert seen == [":all:", None]
+
+
+async def test_an_edited_file_that_was_laid_differently_is_restored_in_the_result() -> None:
+    laid = {"pyproject.toml": b"neutral\n", "uv.lock": b"old\n"}
+    what = python("uv", files=laid, edited=("pyproject.toml",), restored={"pyproject.toml": b"edited\n"})
+
+    changes = await Relocker(FakeTool(writes("uv.lock", b"new\n")), RegistryAddresses()).relock(what, PIP_LOCK)
+
+    assert changes == ChangeSet(
+        changes=(
+            FileChange(path="pyproject.toml", before=b"[project]\n", after=b"edited\n"),
+            FileChange(path="uv.lock", before=b"old\n", after=b"new\n"),
+        )
+    )

@@ -7,5 +7,5 @@ from dependfix_core.ecosystems.npm.ecosystem import NpmEcosystem
 from dependfix_core.ecosystems.pip.ecosystem import PythonEcosystem
 
 ECOSYSTEMS: Final[Ecosystems[PlannableEcosystem]] = Ecosystems(members=(NpmEcosystem(), PythonEcosystem()))
-FIXABLE: Final[Ecosystems[Ecosystem]] = Ecosystems(members=(NpmEcosystem(),))
+FIXABLE: Final[Ecosystems[Ecosystem]] = Ecosystems(members=(NpmEcosystem(), PythonEcosystem()))
 """Those whose files are also written."""

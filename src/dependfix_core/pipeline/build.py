@@ -152,7 +152,9 @@ class Builder:
                 rejected=Rejected(reason=written.reason, detail=written.detail), culprit=written.remediation
             )
         if self._relock == "in-process" or self._relocker is None:
-            rejected = Rejected(reason="tool-required", detail=written.detail, by_tool_missing=True)
+            wanted = await drive(ecosystem.relock(unit, remediations), tree, self._metadata)
+            by_hand = f"; by hand: {wanted.by_hand}" if isinstance(wanted, ToolRelock) and wanted.by_hand else ""
+            rejected = Rejected(reason="tool-required", detail=f"{written.detail}{by_hand}", by_tool_missing=True)
             return _Attempt(rejected=rejected, culprit=written.remediation)
         return await self._by_tool(ecosystem, unit, remediations, tree)
 

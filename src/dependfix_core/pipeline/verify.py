@@ -139,6 +139,7 @@ def _changed_format(before: LockUnit, after: LockUnit) -> list[str]:
         ("format version", before.format_version, after.format_version),
         ("package manager", before.tool, after.tool),
         ("registries", dict(before.registries), dict(after.registries)),
+        ("range of runtimes", dict(before.runtime), dict(after.runtime)),
     )
     return [f"the {name} changed" for name, old, new in pairs if old != new]
 

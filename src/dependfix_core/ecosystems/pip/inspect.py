@@ -24,6 +24,7 @@ from dependfix_core.model.lock import DependencyKind, Edge, Instance, LockUnit, 
 from dependfix_core.model.records import PackageRecord, Release, Unavailable
 from dependfix_core.model.steps import Step, together
 
+_EDGES_IN_LOCK: Final = frozenset({"names", "ranges", "via"})
 _EDGE_TABLES: Final = frozenset({"uv-lock", "poetry-lock", "pdm-lock"})
 """Formats whose entries say what the copy needs."""
 
@@ -33,7 +34,7 @@ def inspect(unit: LockUnit) -> Step[tuple[Finding, ...]]:
     if unit.format == "manifest":
         return ()
     resolution = Resolution(Facts(unit), State())
-    masks = reached_masks(resolution)
+    masks = _reached(resolution)
     found = yield from edge_findings(PythonGraph(unit, resolution))
     known = yield from _releases(resolution)
     needs = {where: resolution.needs_of(where, release) for where, release in known.items()}
@@ -45,9 +46,19 @@ def inspect(unit: LockUnit) -> Step[tuple[Finding, ...]]:
         found += _wrong_tables(resolution, known, needs, masks)
     found += _wrong_ranges_of_python(unit, known)
     found += _wrong_groups(unit)
-    found += _wrong_notes(unit, needs)
+    found += _wrong_notes(resolution, known, needs)
     found += _unneeded(resolution)
     return tuple(dict.fromkeys(found))
+
+
+def _reached(resolution: Resolution) -> dict[str, Mask]:
+    """Where each copy is installed; a copy that nothing leads to is taken to be everywhere."""
+    facts = resolution.facts
+    found = reached_masks(resolution)
+    for where in resolution.unit.instances:
+        is_led_to = facts.edges in _EDGES_IN_LOCK and (where in facts.incoming or where in facts.declared)
+        found.setdefault(where, 0 if is_led_to and found else facts.environments.everywhere)
+    return found
 
 
 def _releases(resolution: Resolution) -> Step[dict[str, Release]]:
@@ -71,7 +82,7 @@ def _unmet(resolution: Resolution, needs: Mapping[str, Sequence[Need]], masks: M
         return
     instances = resolution.unit.instances
     for where, asked in needs.items():
-        reached = masks.get(where, resolution.facts.environments.everywhere)
+        reached = masks[where]
         for need in asked:
             covered = 0
             for target in resolution.targets_of(where, need):
@@ -96,7 +107,7 @@ def _wrong_pythons(resolution: Resolution, masks: Mapping[str, Mask]) -> Step[li
     for copy, package in zip(copies, packages, strict=True):
         release = release_in(package, copy.version) if isinstance(package, PackageRecord) else None
         wanted = release.requires_runtime.get("python", "") if release is not None else ""
-        reached = masks.get(copy.where, environments.everywhere) & resolution.mask(copy)
+        reached = masks[copy.where] & resolution.mask(copy)
         missing = covers_python(wanted, environments.pythons_in(reached), upper=unit.tool != "uv")
         if missing is not None:
             detail = f"{copy.name} does not run on python {missing.major}.{missing.minor}"
@@ -117,7 +128,7 @@ def _wrong_tables(
     grammar = POETRY if resolution.unit.format == "poetry-lock" else PEP440
     for where, release in known.items():
         copy = resolution.unit.instances[where]
-        reached = masks.get(where, resolution.facts.environments.everywhere)
+        reached = masks[where]
         wanted: dict[str, list[Need]] = {}
         for need in needs[where]:
             if need.mask & reached:
@@ -191,29 +202,40 @@ def _wrong_groups(unit: LockUnit) -> Iterator[Finding]:
             yield Finding(check="V7", where=where, detail=detail)
 
 
-def _wrong_notes(unit: LockUnit, needs: Mapping[str, Sequence[Need]]) -> Iterator[Finding]:
-    """Comments of compiled files that name somebody who does not ask, or leave out somebody who does."""
+def _wrong_notes(
+    resolution: Resolution, known: Mapping[str, Release], needs: Mapping[str, Sequence[Need]]
+) -> Iterator[Finding]:
+    """Comments of compiled files that name somebody who never asks, or leave out somebody who does."""
+    unit = resolution.unit
     if unit.format != "requirements" or unit.settings.get("edges") != "via":
         return
-    pinned: dict[str, dict[str, str]] = {}
+    pinned: dict[str, dict[str, list[str]]] = {}
     for where, one in unit.instances.items():
         for pin in _pins(one):
-            pinned.setdefault(pin.path, {})[one.name] = where
+            pinned.setdefault(pin.path, {}).setdefault(one.name, []).append(where)
+    published = {
+        where: {canonicalize_name(one.name) for one in release.dependencies or ()} for where, release in known.items()
+    }
     for where, one in unit.instances.items():
         for pin in _pins(one):
             if not pin.line.via:
                 continue
             named = set(askers(pin.line.via))
             for parent in sorted(named):
-                place = pinned[pin.path].get(parent)
-                if place is None:
+                places = pinned[pin.path].get(parent, [])
+                if not places:
                     detail = f"{pin.path}: {one.name} is noted to come by {parent}, which is not there"
                     yield Finding(check="V7", where=where, detail=detail)
-                elif place in needs and one.name not in {need.name for need in needs[place]}:
+                elif all(place in published and one.name not in published[place] for place in places):
                     detail = f"{pin.path}: {one.name} is noted to come by {parent}, which does not ask for it"
                     yield Finding(check="V7", where=where, detail=detail)
-            for parent, place in sorted(pinned[pin.path].items()):
-                if parent not in named and one.name in {need.name for need in needs.get(place, ())}:
+            for parent, places in sorted(pinned[pin.path].items()):
+                asks = any(
+                    need.name == one.name and where in resolution.targets_of(place, need)
+                    for place in places
+                    for need in needs.get(place, ())
+                )
+                if asks and parent not in named:
                     detail = f"{pin.path}: {parent} asks for {one.name}, which is not noted"
                     yield Finding(check="V7", where=where, detail=detail)
 

@@ -14,10 +14,11 @@ from dependfix_core.ecosystems.pip.needs import normal_version
 from dependfix_core.ecosystems.pip.resolution import Resolution
 from dependfix_core.ecosystems.pip.simulation import release_in
 from dependfix_core.ecosystems.pip.toml_text import TomlTextError, parse_toml, strings_of, table_of, tables_of
+from dependfix_core.ecosystems.pip.wheels import pythons_with_wheel
 from dependfix_core.metadata.pip import version_of_file
 from dependfix_core.model.files import FileContent
 from dependfix_core.model.lock import Instance, LockUnit, SourceKind
-from dependfix_core.model.records import PackageRecord, Release
+from dependfix_core.model.records import PackageRecord, Release, ReleaseFile
 from dependfix_core.model.steps import Step, file_content, together
 
 _LISTS_ALL: Final = frozenset({"poetry-lock", "pdm-lock", "pipfile-lock"})
@@ -52,7 +53,7 @@ def wrong_files(resolution: Resolution) -> Step[list[Finding]]:
         if release is not None and release.files:
             found += _wrong_hashes(copy, files, release)
             if unit.format in _LISTS_ALL or _is_compiled(unit, copy):
-                found += _incomplete(copy, files, release)
+                found += _incomplete(copy, files, _wanted(resolution, release))
             elif unit.format == "uv-lock":
                 found += _left_out(copy, files, release)
     found += _foreign_hosts(unit, stored)
@@ -160,15 +161,23 @@ def _wrong_hashes(copy: Instance, files: Iterable[_Stored], release: Release) ->
             yield Finding(check="V6", where=copy.where, detail=f"{file.name} has another size in the registry")
 
 
-def _incomplete(copy: Instance, files: Iterable[_Stored], release: Release) -> Iterator[Finding]:
+def _wanted(resolution: Resolution, release: Release) -> list[ReleaseFile]:
+    """The files that an entry has to list; pdm leaves out wheels that fit none of the project's pythons."""
+    files = [file for file in release.files if not file.yanked]
+    if resolution.unit.format != "pdm-lock":
+        return files
+    pythons = resolution.facts.environments.pythons
+    return [file for file in files if not file.filename.endswith(".whl") or pythons_with_wheel([file], pythons)]
+
+
+def _incomplete(copy: Instance, files: Iterable[_Stored], wanted: Iterable[ReleaseFile]) -> Iterator[Finding]:
     """A file that is not listed cannot be installed, whatever machine would need it."""
     listed = {(file.algorithm, file.digest) for file in files}
     algorithms = {algorithm for algorithm, _ in listed if algorithm}
     missing = [
         file.filename
-        for file in release.files
-        if not file.yanked
-        and all(file.hashes.get(algorithm) for algorithm in algorithms)
+        for file in wanted
+        if all(file.hashes.get(algorithm) for algorithm in algorithms)
         and not any((algorithm, file.hashes[algorithm].lower()) in listed for algorithm in algorithms)
     ]
     if missing and algorithms:

@@ -272,7 +272,8 @@ class Resolution:
             if landing:
                 return landing
             if needs:
-                return needs
+                # A note of a compiled file names a package, not which of its copies asks.
+                return [] if self.facts.edges == "via" else needs
         return [Need(name=package, text=None, mask=within)]
 
     # What a copy needs.
