@@ -123,7 +123,7 @@ def _files_of(lock_format: str, one: Instance, shared: Mapping[str, Any]) -> Ite
 
 def _file(table: Mapping[str, Any], hashed: str) -> _Stored:
     address = str(table.get("url") or table.get("path") or "")
-    name = str(table.get("file") or table.get("name") or "") or basename(unquote(urlsplit(address).path))
+    name = str(table.get("file") or table.get("name") or "") or basename(unquote(address.partition("#")[0].partition("?")[0]))
     algorithm, _, digest = hashed.partition(":")
     size = table.get("size")
     return _Stored(
@@ -196,14 +196,21 @@ def _foreign_hosts(unit: LockUnit, stored: Mapping[str, Iterable[_Stored]]) -> I
     """Copies whose files lie on a host where no other copy of the same registry has any."""
     hosts: dict[str, set[str]] = {}
     for where, files in stored.items():
-        hosts[where] = {urlsplit(file.url).netloc.lower() for file in files if file.url}
+        hosts[where] = {_host(file.url) for file in files if file.url}
     users: dict[str, Counter[str]] = {}
     for where, found in hosts.items():
         users.setdefault(unit.instances[where].source.base, Counter()).update(found)
     for where, found in hosts.items():
         base = unit.instances[where].source.base
         counted = users[base]
-        is_alone = {host for host in found if counted[host] == 1 and host != urlsplit(base).netloc.lower()}
+        is_alone = {host for host in found if counted[host] == 1 and host != _host(base)}
         if is_alone and counted.most_common(1)[0][1] >= _FEW_HOSTS:
             detail = f"the files of {unit.instances[where].name} lie on another host than all others"
             yield Finding(check="V6", where=where, detail=detail)
+
+
+def _host(url: str) -> str:
+    try:
+        return urlsplit(url).netloc.lower()
+    except ValueError:
+        return ""

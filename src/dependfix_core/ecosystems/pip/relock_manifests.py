@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import tomlkit
 from packaging.utils import canonicalize_name
+from tomlkit.exceptions import TOMLKitError
 
 from dependfix_core.ecosystems.base import WriteRefusal
 from dependfix_core.ecosystems.pip.block_text import split_blocks
@@ -78,7 +79,10 @@ def neutral(manifest: bytes, tool: str) -> tuple[bytes, list[str]]:
 
 def _document(manifest: bytes) -> Any:
     # A tomlkit document answers to any key; its types do not say with what.
-    return tomlkit.parse(manifest.removeprefix(UTF8_BOM).decode("utf-8"))
+    try:
+        return tomlkit.parse(manifest.removeprefix(UTF8_BOM).decode("utf-8"))
+    except TOMLKitError as error:
+        raise NoWayError("the manifest cannot be changed for one run") from error
 
 
 # Exact versions for one run.
