@@ -123,7 +123,9 @@ def _files_of(lock_format: str, one: Instance, shared: Mapping[str, Any]) -> Ite
 
 def _file(table: Mapping[str, Any], hashed: str) -> _Stored:
     address = str(table.get("url") or table.get("path") or "")
-    name = str(table.get("file") or table.get("name") or "") or basename(unquote(address.partition("#")[0].partition("?")[0]))
+    name = str(table.get("file") or table.get("name") or "") or basename(
+        unquote(address.partition("#")[0].partition("?")[0])
+    )
     algorithm, _, digest = hashed.partition(":")
     size = table.get("size")
     return _Stored(
