@@ -24,6 +24,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Bytes do not name a test: what they hold may be new in every process, and the names must be the same in all."""
+    return argname if isinstance(val, bytes) else None
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """A test that needs a tool skips with the reason where the tool is missing."""
     for marker in item.iter_markers("needs_tool"):

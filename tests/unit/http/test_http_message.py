@@ -127,7 +127,7 @@ def test_gzip_bomb_is_stopped_at_the_cap() -> None:
 @pytest.mark.parametrize(
     ("raw", "encoding", "kind"),
     [
-        (gzip.compress(b"whole")[:-4], "gzip", "cut"),
+        (gzip.compress(b"whole", mtime=0)[:-4], "gzip", "cut"),
         (b"plain", "gzip", "encoding"),
         (b"x", "br", "encoding"),
     ],
