@@ -254,6 +254,15 @@ def test_signal_ends_it_in_the_middle_of_a_call(
     assert not (tmp_path / "dependfix-reports").exists()
 
 
+@pytest.fixture
+def heeded_interrupt() -> Iterator[None]:
+    """A child inherits an ignored interrupt, as shells give it to what runs in the background; one with a handler not."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heeded_interrupt")
 def test_interrupted_scan_leaves_no_half_report(
     tmp_path: Path, environment: dict[str, str], stalling: Stalling
 ) -> None:
