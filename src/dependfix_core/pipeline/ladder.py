@@ -33,7 +33,8 @@ from dependfix_core.versions import Requirement
 MAX_LEVELS: Final = 4
 """How far a search climbs from a vulnerable copy to its dependents' dependents."""
 _MAX_TRIES: Final = 60
-_MAX_SCANNED: Final = 80
+_MAX_SCANNED: Final = 400
+_SCANNED_AT_ONCE: Final = 80
 _MAX_OWN: Final = 12
 _MAX_OVERRIDES: Final = 3
 _PEERS: Final = frozenset({DependencyKind.PEER, DependencyKind.PEER_OPTIONAL})
@@ -99,6 +100,8 @@ class _Permits:
     """Parents may go to another line although their own dependents have to be raised for it."""
 
 
+_OWN: Final = _Permits(raises="own")
+_OWN_CROSSING: Final = _Permits(raises="own", crosses_lines=True)
 _RAISING: Final = _Permits(raises="all", moves_parents=True)
 _CROSSING: Final = _Permits(raises="all", moves_parents=True, crosses_lines=True)
 
@@ -177,7 +180,8 @@ class _Rungs:
         if same_line:
             rungs.append(lambda: self._in_range(other_lines))
         if self._policy.allow_major:
-            rungs.append(lambda: self._raise_own(other_lines))
+            rungs.append(lambda: self._raise_own(same_line, _OWN_CROSSING))
+            rungs.append(lambda: self._raise_own(other_lines, _OWN_CROSSING))
             if self._policy.allow_parent_bump:
                 rungs.append(lambda: self._parents(_CROSSING, "parent-bump"))
             if self._policy.allow_override and self._policy.allow_major_override:
@@ -206,7 +210,7 @@ class _Rungs:
             if len(edits) < len(values):
                 continue
             start: _Tries = {self.where: (candidate.text, [])}
-            found = yield from self._settle(start, edits, _Permits(raises="own"), "override-edit")
+            found = yield from self._settle(start, edits, _OWN, "override-edit")
             if found is not None:
                 return found
         return None
@@ -257,18 +261,21 @@ class _Rungs:
                 found.append(one.text)
         return found[:_MAX_OWN]
 
-    def _raise_own(self, candidates: Sequence[Candidate]) -> Step[Option | None]:
-        """The declared requirement on the copy is raised."""
+    def _raise_own(self, candidates: Sequence[Candidate], permits: _Permits = _OWN) -> Step[Option | None]:
+        """The declared requirement on the copy is raised, or those on the peers that have to move with it."""
         usable = []
+        peers_failed = any(
+            failed.dependent is not None and failed.dependent.kind in _PEERS for _, failed in self._failures
+        )
         for one in candidates:
             refusing = self._refusing(one)
             declared = all(d.constraint is not None and d.override is None for d in refusing)
-            if declared and (refusing or self._peers_refusing(one)):
+            if declared and (refusing or peers_failed or self._peers_refusing(one)):
                 usable.append(one.text)
         if not usable:
             return None
         start: _Tries = {self.where: (usable[0], usable[1:_MAX_OWN])}
-        return (yield from self._settle(start, (), _Permits(raises="own"), self.graph.direct_strategy))
+        return (yield from self._settle(start, (), permits, self.graph.direct_strategy))
 
     def _parents(self, permits: _Permits, strategy: Strategy) -> Step[Option | None]:
         """The dependents that are in the way move to releases that ask for something safe, or for nothing."""
@@ -297,7 +304,11 @@ class _Rungs:
         for candidate in _without_passing_dependencies(candidates, current)[:_MAX_OVERRIDES]:
             ways = yield from self.graph.overrides(self.where, candidate.text)
             if isinstance(ways, NoOverride):
-                self._failures.append(("override", Blocked(reason=ways.reason, detail=ways.detail)))
+                refused = Blocked(reason=ways.reason, detail=ways.detail)
+                peers = self._peers_refusing(candidate)
+                if ways.reason == "peer-conflict" and peers:
+                    refused = yield from self.named(replace(refused, dependent=peers[0], where=self.where))
+                self._failures.append(("override", refused))
                 return None
             for way in ways:
                 start: _Tries = {self.where: (candidate.text, [])}
@@ -348,24 +359,27 @@ class _Rungs:
             above = yield from self.graph.dependents(parent.where)
             declared = [one for one in above if one.constraint is not None]
             pool = [one for one in targets.all if not any(each.admits(one.text).is_no for each in declared)]
-        pool = pool[:_MAX_SCANNED]
         if not pool:
             reason: RefusalReason = "constraint-conflict"
             if targets.reason in ("metadata-unavailable", "cooldown"):
                 reason = targets.reason
             return Blocked(reason=reason, detail=targets.detail, dependent=parent, where=self.where)
-        asked = yield from together([self.graph.asks(parent.where, one.text, package) for one in pool])
         vulnerable = yield from self.chooser.vulnerable_releases(package)
         found: list[tuple[bool, int, str]] = []
         unknown = False
-        for index, (candidate, asks) in enumerate(zip(pool, asked, strict=True)):
-            if asks is None:
-                found.append((False, index, candidate.text))
-            elif not isinstance(asks, Requirement):
-                unknown = True
-            elif accepts(asks):
-                is_loose = any(asks.admits(text).is_yes for text in vulnerable)
-                found.append((is_loose, index, candidate.text))
+        for first in range(0, min(len(pool), _MAX_SCANNED), _SCANNED_AT_ONCE):
+            part = pool[first : first + _SCANNED_AT_ONCE]
+            asked = yield from together([self.graph.asks(parent.where, one.text, package) for one in part])
+            for index, (candidate, asks) in enumerate(zip(part, asked, strict=True)):
+                if asks is None:
+                    found.append((False, index, candidate.text))
+                elif not isinstance(asks, Requirement):
+                    unknown = True
+                elif accepts(asks):
+                    is_loose = any(asks.admits(text).is_yes for text in vulnerable)
+                    found.append((is_loose, index, candidate.text))
+            if found:
+                break
         if not found:
             return Blocked(
                 reason="metadata-unavailable" if unknown else "constraint-conflict",
@@ -374,6 +388,44 @@ class _Rungs:
                 where=self.where,
             )
         return [text for _, _, text in sorted(found)]
+
+    # Peers.
+
+    def named(self, blocked: Blocked) -> Step[Blocked]:
+        """An obstacle made of peers: a major move where other lines of the packages would fit, else a conflict.
+
+        One peer that nothing satisfies is a conflict, whatever the others need.
+        """
+        peer = blocked.dependent
+        if peer is None or peer.kind not in _PEERS:
+            return blocked
+        if blocked.where != self.where:
+            return (yield from self._named_by_line(blocked, peer))
+        refusing = [one for one in self._dependents if one.kind in _PEERS and one.where is not None]
+        wanted = self.targets.same_line or self.targets.other_lines
+        first: Blocked | None = None
+        for one in refusing:
+            if _admits_any(one, wanted):
+                continue
+            found = yield from self.releases_asking(one, self._instance.name, self._accepts, _CROSSING)
+            if isinstance(found, Blocked):
+                return replace(blocked, reason="peer-conflict", dependent=one, detail=blocked.detail)
+            if first is None:
+                said = f"{self._instance.name} {wanted[0].text} would need {one.name} {found[0]}"
+                first = replace(blocked, reason="major-required", dependent=one, detail=said)
+        return first if first is not None else blocked
+
+    def _named_by_line(self, blocked: Blocked, peer: Dependent) -> Step[Blocked]:
+        """Something that moves asks for a peer which only another line of that package has."""
+        copy = self.graph.instance(blocked.where)
+        if copy is None:
+            return blocked
+        targets = yield from self.chooser.targets(copy.name, copy.version)
+        fitting = next((one.text for one in targets.other_lines if peer.admits(one.text).is_yes), None)
+        if fitting is None:
+            return blocked
+        said = f"{peer.name} {peer.version} would need {copy.name} {fitting}"
+        return replace(blocked, reason="major-required", detail=said)
 
     # The search of a rung.
 
@@ -546,8 +598,15 @@ class _Search:
                 if self.objection is None and verdict.dependent is not None and verdict.dependent.kind in _PEERS:
                     self.objection = verdict
                 if not (yield from self._repair(verdict)):
-                    return (yield from self._named(self.objection if self.objection is not None else verdict))
+                    return (yield from self.rungs.named(self._most_telling(verdict)))
         return verdict if isinstance(verdict, Blocked) else Blocked(reason="constraint-conflict")
+
+    def _most_telling(self, last: Blocked) -> Blocked:
+        """The first peer that was in the way, unless that one was moved and another peer stood in the way of it."""
+        if self.objection is None:
+            return last
+        is_peer = last.dependent is not None and last.dependent.kind in _PEERS
+        return last if is_peer and last.where != self.objection.where else self.objection
 
     def _move_what_remains(self, graph: Graph) -> Step[bool]:
         """The parents no longer hold the copy, but others still use it: it moves for them."""
@@ -577,6 +636,8 @@ class _Search:
             return self._advance(blocked.where)
         wanted = self.versions.get(blocked.where)
         if wanted is None:
+            if dependent.kind in _PEERS and (yield from self._move_peer(dependent, blocked.where)):
+                return True
             # A requirement of something that moves cannot be met: try the next version of what made it move.
             asking = dependent.where if dependent.where is not None else blocked.where
             return self._advance(asking) or (yield from self._advance_mover(asking))
@@ -614,7 +675,7 @@ class _Search:
             parent,
             child.name,
             lambda requirement: requirement.admits(version).may_be,
-            self.permits if parent.kind not in _PEERS or self.permits.raises == "nothing" else _RAISING,
+            self._permits_of(parent),
         )
         if isinstance(found, Blocked):
             return False
@@ -624,21 +685,24 @@ class _Search:
             self.peers.add(parent.where)
         return True
 
-    def _named(self, blocked: Blocked) -> Step[Blocked]:
-        """A peer that only another line of its own would satisfy makes the move a major one."""
-        peer, wanted = blocked.dependent, self.versions.get(blocked.where, self.versions.get(self.rungs.where))
-        if peer is None or peer.where is None or peer.kind not in _PEERS or wanted is None:
-            return blocked
-        child = self.rungs.graph.instance(blocked.where)
-        if child is None:
-            return blocked
-        found = yield from self.rungs.releases_asking(
-            peer, child.name, lambda requirement: requirement.admits(wanted[0]).may_be, _CROSSING
-        )
-        if isinstance(found, Blocked):
-            return blocked
-        said = f"{child.name} {wanted[0]} would need {peer.name} {found[0]}"
-        return replace(blocked, reason="major-required", detail=said)
+    def _permits_of(self, dependent: Dependent) -> _Permits:
+        """Who peers on something that moves may be raised even where nothing else may."""
+        if dependent.kind not in _PEERS or self.permits.raises == "nothing":
+            return self.permits
+        return _CROSSING if self.permits.crosses_lines else _RAISING
+
+    def _move_peer(self, dependent: Dependent, where: str) -> Step[bool]:
+        """Moves the copy that something which moves peers on, and raises what is declared for it."""
+        copy = self.rungs.graph.instance(where)
+        if copy is None or where in self.tried or self.permits.raises == "nothing":
+            return False
+        targets = yield from self.rungs.chooser.targets(copy.name, copy.version)
+        pool = targets.all if self.permits.crosses_lines else targets.same_line
+        fitting = [one.text for one in pool if dependent.admits(one.text).is_yes]
+        if fitting:
+            self._try(where, fitting)
+            self.peers.add(where)
+        return bool(fitting)
 
     def _advance(self, where: str) -> bool:
         tried = self.versions.get(where)

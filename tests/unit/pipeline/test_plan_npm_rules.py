@@ -398,6 +398,132 @@ def test_a_peer_that_no_release_lets_go_is_a_conflict() -> None:
     assert answer(planned).reason == "peer-conflict"
 
 
+def test_a_peer_behind_many_releases_is_found_as_well() -> None:
+    plugin = {f"1.{minor}.0": {"peer:vuln": "1.0.0"} for minor in range(100)}
+    packages: Universe = {"vuln": REACT["vuln"], "plugin": {**plugin, "2.0.0": {"peer:vuln": "^1.0.0"}}}
+
+    planned = plan(
+        packages, {"dependencies": {"vuln": "^1.0.0", "plugin": "^1.0.0"}}, {"vuln": "1.0.0", "plugin": "1.0.0"}
+    )
+
+    assert answer(planned).reason == "major-required"
+
+
+def test_one_peer_that_nothing_satisfies_is_a_conflict_whatever_the_others_need() -> None:
+    packages: Universe = {
+        "vuln": REACT["vuln"],
+        "plugin": {"1.0.0": {"peer:vuln": "1.0.0"}, "2.0.0": {"peer:vuln": "^1.0.0"}},
+        "settled": {"1.0.0": {"peer:vuln": "1.0.0"}},
+    }
+
+    planned = plan(
+        packages,
+        {"dependencies": {"vuln": "^1.0.0", "plugin": "^1.0.0", "settled": "^1.0.0"}},
+        {"vuln": "1.0.0", "plugin": "1.0.0", "settled": "1.0.0"},
+    )
+
+    assert answer(planned).reason == "peer-conflict"
+    assert answer(planned).blocked_by == "settled 1.0.0 asks `1.0.0`"
+
+
+def test_a_peer_in_the_way_of_a_forced_version_is_named_by_what_it_needs() -> None:
+    packages: Universe = {
+        "vuln": REACT["vuln"],
+        "parent": {"1.0.0": {"vuln": "~1.0.0"}},
+        "plugin": {"1.0.0": {"peer:vuln": "~1.0.0"}, "2.0.0": {"peer:vuln": "^1.2.0"}},
+    }
+
+    planned = plan(
+        packages,
+        {"dependencies": {"parent": "1.0.0", "plugin": "^1.0.0"}},
+        {"parent": "1.0.0", "plugin": "1.0.0", "vuln": "1.0.0"},
+    )
+
+    assert answer(planned).reason == "major-required"
+    assert "plugin 2.0.0" in answer(planned).detail
+
+
+NEXT_CORE: Universe = {
+    "vuln": {"1.0.0": {"peer:core": "^1.0.0"}, "1.2.0": {"peer:core": "^2.0.0"}},
+    "core": {"1.0.0": {}, "2.0.0": {}},
+}
+BESIDE = {"dependencies": {"vuln": "^1.0.0", "core": "^1.0.0"}}
+
+
+def test_a_safe_version_that_needs_its_peer_s_next_line_is_a_major_one() -> None:
+    planned = plan(NEXT_CORE, BESIDE, {"vuln": "1.0.0", "core": "1.0.0"})
+
+    assert answer(planned).reason == "major-required"
+    assert answer(planned).detail == "vuln 1.2.0 would need core 2.0.0"
+
+
+def test_a_safe_version_that_needs_a_peer_which_nobody_published_is_a_conflict() -> None:
+    packages = {**NEXT_CORE, "core": {"1.0.0": {}}}
+
+    planned = plan(packages, BESIDE, {"vuln": "1.0.0", "core": "1.0.0"})
+
+    assert answer(planned).reason == "peer-conflict"
+
+
+def test_the_peer_that_the_moved_peer_needs_is_the_one_named() -> None:
+    packages: Universe = {
+        "vuln": REACT["vuln"],
+        "core": NEXT_CORE["core"],
+        "plugin": {
+            "1.0.0": {"peer:vuln": "1.0.0", "peer:core": "^1.0.0"},
+            "1.1.0": {"peer:vuln": "^1.0.0", "peer:core": "^2.0.0"},
+        },
+    }
+
+    planned = plan(
+        packages,
+        {"dependencies": {**BESIDE["dependencies"], "plugin": "^1.0.0"}},
+        {"vuln": "1.0.0", "core": "1.0.0", "plugin": "1.0.0"},
+    )
+
+    assert answer(planned).reason == "major-required"
+    assert answer(planned).detail == "plugin 1.1.0 would need core 2.0.0"
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_peers_that_are_pinned_to_each_other_are_raised_together(strict: bool) -> None:
+    packages: Universe = {
+        "vuln": {"16.0.0": {"peer:core": "16.0.0"}, "16.4.2": {"peer:core": "16.4.2" if strict else "^16.4.0"}},
+        "core": {"16.0.0": {}, "16.4.2": {}, "16.5.0": {}},
+    }
+
+    planned = plan(
+        packages,
+        {"dependencies": {"vuln": "16.0.0", "core": "16.0.0"}},
+        {"vuln": "16.0.0", "core": "16.0.0"},
+        alert(1, "vuln", "< 16.4.2", "16.4.2"),
+    )
+
+    assert only(planned).strategy == "manifest-bump"
+    assert moves(planned) == {"vuln": ("16.0.0", "16.4.2"), "core": ("16.0.0", "16.4.2")}
+    assert edits(planned) == {"dependencies.vuln": "16.4.2", "dependencies.core": "16.4.2"}
+
+
+def test_with_majors_allowed_peers_cross_their_lines_together() -> None:
+    packages = {**REACT, "plugin": {version: REACT["plugin"][version] for version in ("1.0.0", "2.0.0")}}
+    allowed = replace(ALL, allow_major=True)
+
+    outwards = plan(
+        packages,
+        {"dependencies": {"vuln": "^1.0.0", "plugin": "^1.0.0"}},
+        {"vuln": "1.0.0", "plugin": "1.0.0"},
+        policy=allowed,
+    )
+    inwards = plan(NEXT_CORE, BESIDE, {"vuln": "1.0.0", "core": "1.0.0"}, policy=allowed)
+
+    assert moves(outwards) == {"vuln": ("1.0.0", "1.2.0"), "plugin": ("1.0.0", "2.0.0")}
+    assert edits(outwards) == {"dependencies.plugin": "^2.0.0"}
+    assert moves(inwards) == {"vuln": ("1.0.0", "1.2.0"), "core": ("1.0.0", "2.0.0")}
+    assert edits(inwards) == {"dependencies.core": "^2.0.0"}
+    assert only(outwards).is_major
+    assert only(inwards).is_major
+
+
 def test_a_peer_of_the_new_version_moves_along() -> None:
     packages: Universe = {
         "vuln": {"1.0.0": {"peer:core": "^1.0.0"}, "1.2.0": {"peer:core": "^1.5.0"}},
