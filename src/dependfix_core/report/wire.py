@@ -7,9 +7,8 @@ Texts that GitHub or a tool may extend are open strings.
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.alias_generators import to_camel
-from pydantic_core import to_json
 
 from dependfix_core.errors import UnsupportedFormatError
 
@@ -338,9 +337,12 @@ def render_json(result: RunResult) -> str:
     return indented(to_wire(result))
 
 
+_ANYTHING: Final = TypeAdapter[Any](Any)
+
+
 def indented(value: Any) -> str:
     """JSON values as text for a file; like `json.dumps(indent=2)`, many times as fast."""
-    return to_json(value, indent=2).decode() + "\n"
+    return _ANYTHING.dump_json(value, indent=2).decode() + "\n"
 
 
 def read_report(text: str | bytes, *, path: str) -> RunResult:
