@@ -3,10 +3,13 @@
 What clients see of a plan is `report.build.view_plan`; this is what is stored.
 Lists of releases are stored without the details of releases that nobody asked
 for: those are not known any more afterwards, and were never part of a decision.
+What the lists say of the files of a release is kept for those that the plan
+moves from or to, since lockfiles hold it.
 """
 
 import json
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import cache
 from typing import Any, Final
@@ -15,7 +18,15 @@ from pydantic import TypeAdapter, ValidationError
 
 from dependfix_core.errors import PlanError
 from dependfix_core.model.plan import Plan
-from dependfix_core.model.records import PackageRecord, Record, RecordKey, Release, ReleaseRecord, Unavailable
+from dependfix_core.model.records import (
+    PackageRecord,
+    Record,
+    RecordKey,
+    Release,
+    ReleaseFile,
+    ReleaseRecord,
+    Unavailable,
+)
 from dependfix_core.pipeline.identity import plan_digest
 
 FORMAT: Final = 1
@@ -24,11 +35,12 @@ FORMAT: Final = 1
 
 def dump_plan(plan: Plan) -> bytes:
     """The same bytes for the same plan."""
+    moved = _moved_releases(plan)
     stored = {
         "format": FORMAT,
         "plan": _plans().dump_python(replace(plan, records={}), mode="json"),
         "records": [
-            {"asked": _keys().dump_python(key, mode="json"), **_record(plan.records[key])}
+            {"asked": _keys().dump_python(key, mode="json"), **_record(plan.records[key], moved)}
             for key in sorted(plan.records)
         ],
     }
@@ -56,14 +68,28 @@ def load_plan(content: bytes) -> Plan:
     return plan
 
 
-def _record(record: Record) -> dict[str, Any]:
+def _moved_releases(plan: Plan) -> dict[tuple[str, str], set[str]]:
+    """(ecosystem, package) → the versions that the plan moves from or to."""
+    moved = defaultdict[tuple[str, str], set[str]](set)
+    for remediation in plan.remediations:
+        for move in remediation.moves:
+            versions = moved[remediation.ecosystem, move.package_name]
+            versions.update(version for version in (move.from_version, move.to_version) if version is not None)
+    return moved
+
+
+def _record(record: Record, moved: Mapping[tuple[str, str], Collection[str]]) -> dict[str, Any]:
     match record:
         case PackageRecord():
+            whole = moved.get((record.key.ecosystem, record.key.name), ())
             return {
                 "package": _keys().dump_python(record.key, mode="json"),
                 "tags": dict(record.tags),
                 "digest": record.digest,
-                "releases": [_listed(record.releases[version]) for version in sorted(record.releases)],
+                "releases": [
+                    _listed(release, with_files=version in whole)
+                    for version, release in sorted(record.releases.items())
+                ],
             }
         case ReleaseRecord():
             return {"release": _releases().dump_python(record, mode="json")}
@@ -83,8 +109,8 @@ def _read_record(entry: Mapping[str, Any]) -> Record:
     )
 
 
-def _listed(release: Release) -> dict[str, Any]:
-    """What decides whether a release may be taken, without its details."""
+def _listed(release: Release, *, with_files: bool) -> dict[str, Any]:
+    """What decides whether a release may be taken, without its details; with its files where they are written."""
     fields: dict[str, Any] = {"version": release.version}
     if release.published_at is not None:
         fields["published_at"] = release.published_at.isoformat()
@@ -94,6 +120,8 @@ def _listed(release: Release) -> dict[str, Any]:
         fields["yanked"] = True
     if release.requires_runtime:
         fields["requires_runtime"] = dict(release.requires_runtime)
+    if with_files and release.files:
+        fields["files"] = _files().dump_python(release.files, mode="json")
     return fields
 
 
@@ -110,6 +138,11 @@ def _keys() -> TypeAdapter[RecordKey]:
 @cache
 def _listings() -> TypeAdapter[Release]:
     return TypeAdapter(Release)
+
+
+@cache
+def _files() -> TypeAdapter[tuple[ReleaseFile, ...]]:
+    return TypeAdapter(tuple[ReleaseFile, ...])
 
 
 @cache
