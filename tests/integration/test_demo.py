@@ -34,11 +34,14 @@ def test_the_demonstration_fixes_its_repository_and_names_its_report(tmp_path: P
     assert run.returncode == 0, run.stdout + run.stderr
     assert run.stderr == ""
     assert "1  fetch_alerts: 18 open alerts" in run.stdout
-    assert re.search(r"3  run_scan mode=fix: \d+ of 18 alerts fixed and proven", run.stdout)
+    assert "3  run_scan mode=fix: 15 of 18 alerts fixed and proven" in run.stdout
     outcomes = re.findall(
         r"^(\d+) +\S+ +(fixed|partly fixed|nothing to do|left, with a reason|put back)", run.stdout, re.MULTILINE
     )
-    assert [int(number) for number, _ in outcomes] == list(range(1, 19))
+    expected = dict.fromkeys(range(1, 19), "fixed") | {18: "nothing to do"}
+    # Express's next version brings packages of its own, and which go where only npm says.
+    expected |= dict.fromkeys((9, 10), "left, with a reason")
+    assert {int(number): outcome for number, outcome in outcomes} == expected
     html = re.search(r"The report for people: (\S+\.html)", run.stdout)
     assert html is not None
     assert "<!doctype html>" in Path(html[1]).read_text(encoding="utf-8").lower()
