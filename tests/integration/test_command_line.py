@@ -11,6 +11,7 @@ from dependfix_mcp.__main__ import main
 from dependfix_mcp.cli.arguments import COMMANDS
 from dependfix_mcp.demo.loopback_github import HostedRepository, LoopbackGitHub
 from fakes.github_server import NAMES, TOKEN, corpus, corpus_github
+from fakes.storefront import REPO, git, storefront
 
 SHOP = "octo-org/octo-shop"
 
@@ -48,6 +49,12 @@ def github(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Loopback
         (["scan", SHOP, "--alert", "x", "--max-alerts", "0"], 2),
         (["scan", SHOP, "--no-such-flag"], 2),
         (["nonsense"], 2),
+        (["scan", SHOP, "--mode", "repair"], 2),
+        (["scan", SHOP, "--dry-run"], 2),
+        (["scan", SHOP, "--mode", "fix", "--read-only"], 2),
+        (["scan", SHOP, "octo-org/octo-api", "--mode", "fix"], 2),
+        (["scan", "--owner", "octo-org", "--mode", "fix"], 2),
+        (["scan", SHOP, "--mode", "fix"], 3),
     ],
 )
 def test_exit_code_says_how_it_stands(github: LoopbackGitHub, arguments: list[str], code: int) -> None:
@@ -65,6 +72,27 @@ def test_scan_prints_for_people_and_names_its_report(
     assert "minimist" in printed.out
     assert TOKEN not in printed.out
     assert printed.err == ""
+
+
+def test_scan_fixes_the_checkout_it_is_asked_to(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with storefront(tmp_path) as shop:
+        monkeypatch.chdir(shop.top)
+        monkeypatch.setenv("GITHUB_TOKEN", TOKEN)
+        monkeypatch.setenv("GITHUB_API_URL", shop.github.url)
+        monkeypatch.setenv("DEPENDFIX_CACHE_DIR", str(tmp_path / "cache"))
+        for ecosystem, address in shop.registry.registries.items():
+            monkeypatch.setenv(f"DEPENDFIX_REGISTRY_{ecosystem.upper()}", address)
+        asked = ["scan", REPO, "--mode", "fix", "--package", "lodash", "--report-dir", str(tmp_path / "reports")]
+
+        planned = main([*asked, "--dry-run"])
+        untouched = git(shop.top, "status", "--porcelain")
+        fixed = main(asked)
+
+    assert (planned, untouched, fixed) == (1, "", 0)
+    assert git(shop.top, "diff", "--name-only") == "package-lock.json\n"
+    assert "next: npm ci" in capsys.readouterr().out
 
 
 def test_scan_prints_the_result_as_json(github: LoopbackGitHub, capsys: pytest.CaptureFixture[str]) -> None:

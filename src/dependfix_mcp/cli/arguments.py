@@ -9,6 +9,7 @@ from typing import Any, Final
 from dependfix_core import __version__
 from dependfix_core.errors import ArgumentError
 from dependfix_core.model.alert import THRESHOLDS
+from dependfix_core.model.run import RunMode
 from dependfix_mcp.settings import (
     QuietParser,
     SettingHelp,
@@ -30,6 +31,7 @@ EPILOG: Final = (
     "Exit codes, strongest first: 2 the command line or a setting is wrong, 3 a step failed, "
     "1 an alert at or above the threshold is neither fixed nor converged, 0 otherwise."
 )
+_MODES: Final = ("report-only", "fix")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,13 +42,14 @@ class CommandLine:
     settings: Settings
     repositories: tuple[str, ...] = ()
     owners: tuple[str, ...] = ()
-    mode: str = "report-only"
+    mode: RunMode = "report-only"
     severity: str = "high"
     packages: tuple[str, ...] = ()
     alerts: tuple[int, ...] = ()
     allow_major: bool = False
     max_alerts: int | None = None
     dry_run: bool = False
+    allow_dirty: bool = False
     as_json: bool = False
     recover: Path | None = None
     """A checkout that an interrupted run left behind."""
@@ -87,19 +90,23 @@ def parse_command_line(argv: Sequence[str], environ: Mapping[str, str]) -> Comma
         faults.append("scan: name repositories as OWNER/REPO, or --owner ORG")
     if command == "report" and not owners:
         faults.append("report: needs --owner ORG")
+    faults += _mode_faults(options, repositories, owners)
     settings = read_settings(options, environ, faults)
+    if options.get("mode") == "fix" and settings.read_only:
+        raise SettingsError(["--mode fix: not with --read-only"])
     return CommandLine(
         command=command,
         settings=settings,
         repositories=repositories,
         owners=owners,
-        mode=options.get("mode") or "report-only",
+        mode="fix" if options.get("mode") == "fix" else "report-only",
         severity=severity,
         packages=tuple(options.get("packages") or ()),
         alerts=numbers,
         allow_major=bool(options.get("allow_major")),
         max_alerts=int(options["max_alerts"]) if options.get("max_alerts") else None,
         dry_run=bool(options.get("dry_run")),
+        allow_dirty=bool(options.get("allow_dirty")),
         as_json=bool(options.get("as_json")),
         recover=Path(options["recover"]) if options.get("recover") else None,
         given=options,
@@ -162,9 +169,27 @@ def _add_scan_options(parser: argparse.ArgumentParser, command: str) -> None:
         add("--alert", dest="alerts", action="append", metavar="NUMBER", help="only this alert")
         add("--max-alerts", dest="max_alerts", metavar="NUMBER", help="only the most urgent ones")
         add("--allow-major", dest="allow_major", action="store_true", help="cross major versions")
+        add("--mode", dest="mode", metavar="MODE", help=f"{' or '.join(_MODES)} (default: report-only)")
+        add("--dry-run", dest="dry_run", action="store_true", help="fix: show what would be written, write nothing")
+        add("--allow-dirty", dest="allow_dirty", action="store_true", help="fix: also files with uncommitted changes")
     add("--owner", dest="owners", action="append", metavar="ORG", help="all repositories of an owner")
     add("--severity", dest="severity", metavar="LEVEL", help="this level and above (default: high)")
     add("--json", dest="as_json", action="store_true", help="print the result as JSON on stdout")
+
+
+def _mode_faults(options: Mapping[str, Any], repositories: Sequence[str], owners: Sequence[str]) -> list[str]:
+    mode = options.get("mode") or "report-only"
+    if mode not in _MODES:
+        return [f"--mode: not one of {', '.join(_MODES)}"]
+    if mode == "fix":
+        return (
+            []
+            if len(repositories) == 1 and not owners
+            else ["--mode fix: name the one repository whose checkout this is"]
+        )
+    return [
+        f"--{name.replace('_', '-')}: only with --mode fix" for name in ("dry_run", "allow_dirty") if options.get(name)
+    ]
 
 
 def _numbers(options: Mapping[str, Any], faults: list[str]) -> tuple[tuple[int, ...], list[str]]:

@@ -107,7 +107,10 @@ async def _scan(client: "AsyncDependfix", line: CommandLine, on_progress: OnProg
     if len(allowed) == 1:
         return await client.run_scan(
             allowed[0],
+            mode=line.mode,
             policy=_policy(line),
+            dry_run=line.dry_run,
+            allow_dirty=line.allow_dirty,
             timeout_s=line.settings.run_timeout_s,
             on_progress=on_progress,
         )
