@@ -26,6 +26,7 @@ from dependfix_core.ecosystems.pip.pyproject import PyProject, read_pyproject
 from dependfix_core.ecosystems.pip.requirements_tree import (
     ECOSYSTEM,
     is_requirements_path,
+    may_hold_requirements,
     read_manifest,
     read_requirement_units,
 )
@@ -58,11 +59,12 @@ def read_units(listing: Listing, manifest_paths: Iterable[str]) -> Step[tuple[Lo
     """The scopes that the given files belong to, sorted by name, each once.
 
     Paths that are not in the listing lead nowhere. A file that cannot be read
-    gives a scope of its name with a problem and nothing else.
+    gives a scope of its name with a problem and nothing else. Files of
+    requirements may be named anyhow: others include them, and scopes bear their names.
     """
-    asked = sorted({path for path in manifest_paths if path in listing and is_python_path(path)})
-    locks = yield from _locks_for(listing, [path for path in asked if not is_requirements_path(path)])
-    trees = [path for path in asked if is_requirements_path(path)]
+    there = sorted({path for path in manifest_paths if path in listing})
+    trees = [path for path in there if may_hold_requirements(path)]
+    locks = yield from _locks_for(listing, [path for path in there if is_python_path(path) and path not in trees])
     lone = [path for path, lock in locks.items() if lock is None]
     steps: list[Step[tuple[LockUnit, ...]]] = [
         _lock_unit(listing, lock) for lock in sorted({lock for lock in locks.values() if lock is not None})

@@ -78,6 +78,11 @@ def is_requirements_path(path: str) -> bool:
     return bool(_LISTED_EXTENSION.search(name) and _REQUIREMENT_FOLDER.search(dirname(path)))
 
 
+def may_hold_requirements(path: str) -> bool:
+    """Whether a file that somebody names as a manifest can be one of requirements, whatever it is called."""
+    return _LISTED_EXTENSION.search(path) is not None and basename(path).lower() != "manifest.in"
+
+
 def read_manifest(path: str, content: bytes) -> Manifest:
     """The declarations of a `pyproject.toml`, `setup.cfg` or `setup.py`.
 
@@ -117,13 +122,13 @@ def _load(listing: Listing, asked: Sequence[str], tree: _Tree) -> Step[None]:
 
 
 def _siblings(listing: Listing, asked: Sequence[str]) -> Iterator[str]:
-    """Files near by that may include the asked ones: same folder, a requirements folder below or the one above."""
+    """Files that may include the asked ones: in their folder or one above, or in a requirements folder of those."""
     near = set()
     for path in asked:
         folder = dirname(path)
-        near.add(folder)
-        if _REQUIREMENT_FOLDER.search(folder):
-            near.add(dirname(folder))
+        while folder not in near:
+            near.add(folder)
+            folder = dirname(folder)
     for path in listing:
         folder = dirname(path)
         below = bool(_REQUIREMENT_FOLDER.search(folder)) and dirname(folder) in near
@@ -242,8 +247,9 @@ def _unit(tree: _Tree, component: set[str]) -> LockUnit:
 
 
 def _rank(tree: _Tree, path: str, compiled: set[str], constraining: set[str]) -> tuple[object, ...]:
-    """The file that names the scope: compiled before written, requirements before constraints, short before long."""
-    return (path not in tree.files, path not in compiled, path in constraining, path.count("/"), len(path), path)
+    """The file that names the scope: compiled before written, requirements before constraints, telling names first."""
+    last = (not is_requirements_path(path), path.count("/"), len(path), path)
+    return (path not in tree.files, path not in compiled, path in constraining, *last)
 
 
 def _constraining(tree: _Tree, files: Sequence[RequirementsFile]) -> set[str]:

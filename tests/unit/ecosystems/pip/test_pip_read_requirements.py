@@ -245,6 +245,21 @@ def test_a_tree_of_includes_is_followed_and_conflicting_pins_are_two_copies() ->
     ]
 
 
+@pytest.mark.parametrize("named", ["requirements.txt", "base.txt", "more/pins.txt", "limits.txt"])
+def test_a_scope_is_found_by_each_of_its_files_whatever_they_are_called(named: str) -> None:
+    files = {
+        "requirements.txt": b"-r base.txt\n-r more/pins.txt\nflask==2.2.2\n",
+        "base.txt": b"requests==2.28.1\n-c limits.txt\n",
+        "more/pins.txt": b"django==4.1.2\n",
+        "limits.txt": b"idna==3.4\n",
+    }
+
+    found = one(files, named)
+
+    assert found == one(files)
+    assert found.unit == "requirements.txt"
+
+
 def test_one_package_pinned_per_environment_is_one_copy_each() -> None:
     files = {"requirements.txt": b"a==1 ; python_version < '3.9'\na==2 ; python_version >= '3.9'\nb==1\nb==1\n"}
 
