@@ -19,12 +19,13 @@ from dependfix_core.pipeline.fix import fix_checkout
 from dependfix_core.pipeline.plan import plan_repository
 from dependfix_core.process import SubprocessRunner
 from dependfix_core.relock import Relocker
+from dependfix_core.report.build import view_plan
 from dependfix_core.trees import drive
 from dependfix_core.workspace.git import GitCheckout
 from dependfix_core.workspace.tree import CheckoutTree
 from fakes.brought_tools import BroughtTools
 from fakes.corpus_metadata import corpus_records
-from fakes.planning import ALL, NOW, corpus_alerts
+from fakes.planning import ALL, NOW, corpus_alerts, judge
 from integration.materialised import PROJECTS, materialise
 from integration.strict_checks import CHECKS, run_check
 
@@ -72,15 +73,19 @@ async def test_a_fixed_project_passes_the_strict_checks_of_its_package_manager(n
     top = materialise(project, tmp_path / "top")
     tool = CHECKS[name][0].tool
 
-    _, applied = await fix(top, project, {tool.partition("-")[0]: tool})
+    plan, applied = await fix(top, project, {tool.partition("-")[0]: tool})
 
-    assert_answered(project, applied)
+    assert_answered(project, plan, applied)
     for check in CHECKS[name]:
         run_check(check, top, tmp_path / "home")
 
 
-def assert_answered(project: Path, applied: Applied) -> None:
-    """Each alert came to what the corpus expects."""
+def assert_answered(project: Path, plan: Plan, applied: Applied) -> None:
+    """Each alert got the judged answer, target and strategy included, and came to it."""
+    compare = judge()
+    view = view_plan(plan).model_dump(mode="json", by_alias=True, exclude_none=True)
+    score = compare.compare(compare.load(project), view, online=True)
+    assert [row for row in score["alerts"] if not row["ok"]] == []
     expected = json.loads((project / "expected.json").read_text(encoding="utf-8"))["alerts"]
     assert {str(one.alert): one.disposition for one in applied.dispositions} == {
         number: {"fix": "fixed", "partial": "partial", "converged": "converged", "refuse": "skipped"}[answer["outcome"]]
@@ -93,9 +98,9 @@ async def test_a_python_project_is_fixed_without_a_tool_and_its_tool_accepts_it(
     project = PROJECTS / name
     top = materialise(project, tmp_path / "top")
 
-    _, applied = await fix(top, project, {}, "in-process")
+    plan, applied = await fix(top, project, {}, "in-process")
 
-    assert_answered(project, applied)
+    assert_answered(project, plan, applied)
     for check in CHECKS[name]:
         run_check(check, top, tmp_path / "home")
 
@@ -106,9 +111,9 @@ async def test_a_python_project_is_fixed_by_its_own_tool_in_the_same_way(name: s
     top = materialise(project, tmp_path / "top")
     tool = CHECKS[name][0].tool
 
-    _, applied = await fix(top, project, {tool: tool}, "tool")
+    plan, applied = await fix(top, project, {tool: tool}, "tool")
 
-    assert_answered(project, applied)
+    assert_answered(project, plan, applied)
     for check in CHECKS[name]:
         run_check(check, top, tmp_path / "home")
 
