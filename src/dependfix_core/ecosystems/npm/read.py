@@ -39,7 +39,7 @@ from dependfix_core.ecosystems.npm.settings_files import (
     read_yarnrc_yml,
 )
 from dependfix_core.ecosystems.npm.specifiers import read_specifier
-from dependfix_core.ecosystems.npm.workspaces import MANIFEST, PatternError, member_folders
+from dependfix_core.ecosystems.npm.workspaces import MANIFEST, PatternError, links_member, member_folders
 from dependfix_core.ecosystems.npm.yarn_berry import YarnBerryLock, read_yarn_berry
 from dependfix_core.ecosystems.npm.yarn_classic import YarnClassicLock, read_yarn_classic
 from dependfix_core.model.files import Absence, FileContent, Listing
@@ -51,6 +51,7 @@ from dependfix_core.model.lock import (
     Override,
     Problem,
     ReleaseAgeGate,
+    Source,
     SourceKind,
     Span,
 )
@@ -441,11 +442,14 @@ class _Reading:
                 direct = {item.name for manifest in manifests.values() for item in manifest.constraints}
                 lock = self.lock = lock.with_resolutions(resolutions, direct)
         constraints: list[Constraint] = []
+        members = self._unlocked_members(manifests)
         for path, manifest in manifests.items():
             folder = self._relative_folder(path)
             for constraint in manifest.constraints:
                 followed = _follow(constraint, catalogs)
                 target = None if isinstance(lock, Problem) else lock.target(folder, followed)
+                if target is None and links_member(followed.requirement, members.get(followed.package, "")):
+                    followed = replace(followed, source=Source(kind=SourceKind.WORKSPACE))
                 constraints.append(followed if target is None else replace(followed, target=target))
         if isinstance(lock, Problem):
             self.problems.insert(0, lock)
@@ -492,6 +496,12 @@ class _Reading:
                 "ignoredOverrides": ignored,
             },
         )
+
+    def _unlocked_members(self, manifests: Mapping[str, Manifest]) -> dict[str, str]:
+        """Name → version of the members that yarn 1 links where a range takes them, without a word in the lock."""
+        if not isinstance(self.lock, YarnClassicLock):
+            return {}
+        return {one.name: one.version for path, one in manifests.items() if path != _join(self.folder, MANIFEST)}
 
     def _relative_folder(self, manifest_path: str) -> str:
         """Folder of a manifest as the lock names it."""

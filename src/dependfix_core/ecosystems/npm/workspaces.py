@@ -9,12 +9,20 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final
 
+from dependfix_core.versions import Unparsable, parse_requirement
+
 MAX_ALTERNATIVES: Final = 200
 """A brace pattern that expands to more is not understood."""
 MAX_PATTERN: Final = 300
 
 MANIFEST: Final = "package.json"
 _SKIPPED: Final = frozenset({"node_modules", "bower_components"})
+
+
+def links_member(requirement: str, version: str) -> bool:
+    """Whether a requirement for a member's name takes the member itself, and not a package of that name."""
+    parsed = parse_requirement("npm", requirement)
+    return bool(version) and not isinstance(parsed, Unparsable) and parsed.admits(version).is_yes
 
 
 class PatternError(ValueError):

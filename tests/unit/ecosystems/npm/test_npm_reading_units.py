@@ -57,6 +57,29 @@ def test_members_excluded_folders_and_nested_locks() -> None:
     assert found.unit == "package-lock.json"
 
 
+def test_yarn_1_links_members_that_a_range_takes_without_a_word_in_its_lock() -> None:
+    files = {
+        "package.json": manifest(private=True, workspaces=["packages/*"]),
+        "packages/app/package.json": manifest(
+            name="app", version="1.0.0", dependencies={"lib": "*", "old-lib": "^2.0.0", "@x/lib": "^1.2.0"}
+        ),
+        "packages/lib/package.json": manifest(name="lib", version="0.3.0"),
+        "packages/old/package.json": manifest(name="old-lib", version="1.9.0"),
+        "packages/scoped/package.json": manifest(name="@x/lib", version="1.4.1"),
+        "yarn.lock": b"# yarn lockfile v1\n",
+    }
+
+    (unit,) = read(files, "yarn.lock")
+
+    kinds = {constraint.at: constraint.source.kind for constraint in unit.constraints}
+    assert kinds == {
+        "dependencies.lib": SourceKind.WORKSPACE,
+        "dependencies.old-lib": SourceKind.REGISTRY,
+        "dependencies.@x/lib": SourceKind.WORKSPACE,
+    }
+    assert unit.settings["outOfSync"] == (("packages/app/package.json", "dependencies.old-lib", "nothing"),)
+
+
 def test_a_foreign_lock_in_a_workspace_is_stray() -> None:
     files = {
         "pnpm-workspace.yaml": b"packages:\n  - apps/*\n",
