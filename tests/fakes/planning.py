@@ -2,14 +2,15 @@
 
 import importlib.util
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from types import ModuleType
 from typing import Any
 
-from dependfix_core.ecosystems.registry import ECOSYSTEMS
+from dependfix_core.ecosystems.registry import ECOSYSTEMS, FIXABLE
 from dependfix_core.github.decode import read_alert
 from dependfix_core.github.normalise import alert_of
+from dependfix_core.metadata import RecordedMetadata
 from dependfix_core.metadata.base import release_of
 from dependfix_core.model.alert import Alert
 from dependfix_core.model.files import Absence, FileContent, Listing
@@ -17,7 +18,9 @@ from dependfix_core.model.plan import Plan
 from dependfix_core.model.policy import ScanPolicy
 from dependfix_core.model.records import PackageRecord, Record, RecordKey, Unavailability, Unavailable
 from dependfix_core.model.steps import Step, Supplies, T
+from dependfix_core.pipeline.build import Builder, Built
 from dependfix_core.pipeline.plan import plan_repository
+from dependfix_core.trees.memory import MemoryTree
 from fakes.corpus_metadata import corpus_records
 from fakes.step_driver import PROJECTS, listing_of, project_files
 
@@ -106,3 +109,15 @@ def _record(key: RecordKey, records: Mapping[RecordKey, Record]) -> Record:
         package = records.get(RecordKey(ecosystem=key.ecosystem, name=key.name))
         found = release_of(package, key) if isinstance(package, PackageRecord) else None
     return found if found is not None else Unavailable(key=key, why=Unavailability.NOT_FOUND)
+
+
+async def build_files(
+    files: Mapping[str, bytes], alerts: Sequence[Alert], plan: Plan, *, repository: str = "acme/made-up"
+) -> Built:
+    """What a plan writes in-process over files that are at hand, with the records that it brings."""
+
+    def replanned(listing: Listing) -> Step[Plan]:
+        return plan_repository(alerts, listing, ALL, FIXABLE, repository=repository, now=NOW)
+
+    builder = Builder(ecosystems=FIXABLE, metadata=RecordedMetadata(plan.records), relock="in-process")
+    return await builder.build(plan, alerts, MemoryTree(files), replanned)

@@ -3,20 +3,14 @@ from pathlib import Path
 
 import pytest
 
-from dependfix_core.ecosystems.registry import FIXABLE
 from dependfix_core.errors import NotFoundError, PlanError
-from dependfix_core.metadata import RecordedMetadata
-from dependfix_core.model.files import Listing
 from dependfix_core.model.plan import Plan
 from dependfix_core.model.records import PackageRecord, ReleaseRecord
-from dependfix_core.model.steps import Step
-from dependfix_core.pipeline.build import Builder, Built
-from dependfix_core.pipeline.plan import plan_repository
+from dependfix_core.pipeline.build import Built
 from dependfix_core.pipeline.plan_json import dump_plan, load_plan
 from dependfix_core.report.folders import ReportFolders
 from dependfix_core.report.plan_store import KEPT, PlanStore
-from dependfix_core.trees.memory import MemoryTree
-from fakes.planning import ALL, JS_PROJECTS, NOW, PYTHON_PROJECTS, corpus_alerts, plan_project
+from fakes.planning import ALL, JS_PROJECTS, PYTHON_PROJECTS, build_files, corpus_alerts, plan_project
 from fakes.step_driver import project_files
 
 
@@ -51,13 +45,7 @@ async def test_a_stored_plan_writes_the_same_bytes(project: str) -> None:
 
 
 async def built(project: str, plan: Plan) -> Built:
-    alerts = corpus_alerts(project)
-    builder = Builder(ecosystems=FIXABLE, metadata=RecordedMetadata(plan.records), relocker=None, relock="in-process")
-
-    def replanned(listing: Listing) -> Step[Plan]:
-        return plan_repository(alerts, listing, ALL, FIXABLE, repository=f"acme/{project}", now=NOW)
-
-    return await builder.build(plan, alerts, MemoryTree(project_files(project)), replanned)
+    return await build_files(project_files(project), corpus_alerts(project), plan, repository=f"acme/{project}")
 
 
 def test_releases_that_were_asked_for_are_stored_whole_and_lists_without_details() -> None:

@@ -190,6 +190,9 @@ class _Work:
             moves.append((block, fresh))
         for copy in [self._before[where] for where in self._wanted.removed]:
             self._by_package[copy.package].remove(copy)
+            # Who still asks with one of its descriptors finds another home.
+            for descriptor in [one for one, home in self._home.items() if home is copy]:
+                del self._home[descriptor]
         for block, fresh in moves:
             for descriptor in block.descriptors:
                 if descriptor in self._wanted.added:
@@ -268,9 +271,10 @@ class _Work:
         while waiting:
             asker, name, text = waiting.pop()
             descriptor = f"{name}@{text}"
+            forced = next((one for one in resolutions if one.covers(asker, name)), None)
             target = home.get(descriptor)
             if target is None and is_new and name not in members:
-                target = self._best(name, text)
+                target = home.get(f"{name}@{forced.value}") if forced is not None else self._best(name, text)
                 if target is None:
                     raise CannotWriteError(
                         f"{asker or 'the project'} asks {descriptor}, which the plan does not bring in"
@@ -278,7 +282,6 @@ class _Work:
                 home[descriptor] = target
                 self._touched.add(id(target))
             needed.add(descriptor)
-            forced = next((one for one in resolutions if one.covers(asker, name)), None)
             if forced is not None:
                 target = home.get(f"{name}@{forced.value}", target)
             if target is not None and id(target) not in walked:

@@ -1,0 +1,54 @@
+"""Plans for invented packages as the bytes that they write."""
+
+import json
+from typing import Any
+
+import pytest
+
+from fakes.planning import build_files, plan_files
+from fakes.universe import alert, registry
+
+pytestmark = pytest.mark.anyio
+
+REGISTRY = "https://npm.registry.example"
+
+
+def entry(headers: str, name: str, version: str, **needs: str) -> str:
+    """An entry of a yarn 1 lock."""
+    lines = [
+        f"{headers}:",
+        f'  version "{version}"',
+        f'  resolved "{REGISTRY}/{name}/-/{name}-{version}.tgz"',
+        f"  integrity sha512-{name}-{version}",
+    ]
+    if needs:
+        lines += ["  dependencies:", *(f'    {asked} "{text}"' for asked, text in needs.items())]
+    return "\n".join(lines) + "\n"
+
+
+def yarn_lock(*entries: str) -> bytes:
+    return ("# yarn lockfile v1\n\n\n" + "\n".join(entries)).encode()
+
+
+async def test_a_copy_that_a_resolution_replaces_goes_and_its_descriptor_joins_the_one_that_replaces_it() -> None:
+    packages: dict[str, dict[str, dict[str, Any]]] = {
+        "vuln": {"1.0.0": {}, "1.1.0": {}, "1.2.0": {}},
+        "a": {"1.0.0": {"vuln": "^1.1.0"}},
+        "b": {"1.0.0": {"vuln": "1.0.0"}},
+    }
+    manifest = {"name": "app", "private": True, "dependencies": {"a": "^1.0.0", "b": "^1.0.0"}}
+    a, b = entry("a@^1.0.0", "a", "1.0.0", vuln="^1.1.0"), entry("b@^1.0.0", "b", "1.0.0", vuln="1.0.0")
+    files = {
+        "package.json": json.dumps(manifest, indent=2).encode(),
+        "yarn.lock": yarn_lock(a, b, entry("vuln@1.0.0", "vuln", "1.0.0"), entry("vuln@^1.1.0", "vuln", "1.1.0")),
+    }
+    alerts = [alert(1, "vuln", "< 1.2.0", "1.2.0", manifest="yarn.lock")]
+
+    plan = plan_files(files, alerts, registry(packages))
+    built = await build_files(files, alerts, plan)
+
+    assert built.rejected == {}
+    assert {change.path: change.after for change in built.changes.changes} == {
+        "package.json": json.dumps({**manifest, "resolutions": {"b/vuln": "^1.2.0"}}, indent=2).encode(),
+        "yarn.lock": yarn_lock(a, b, entry("vuln@1.0.0, vuln@^1.1.0, vuln@^1.2.0", "vuln", "1.2.0")),
+    }
