@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from fakes.corpus_metadata import corpus_records
 from fakes.planning import build_files, plan_files
 from fakes.universe import alert, registry
 
@@ -52,3 +53,34 @@ async def test_a_copy_that_a_resolution_replaces_goes_and_its_descriptor_joins_t
         "package.json": json.dumps({**manifest, "resolutions": {"b/vuln": "^1.2.0"}}, indent=2).encode(),
         "yarn.lock": yarn_lock(a, b, entry("vuln@1.0.0, vuln@^1.1.0, vuln@^1.2.0", "vuln", "1.2.0")),
     }
+
+
+async def test_a_poetry_lock_that_poetry_did_not_lay_out_is_left_to_poetry() -> None:
+    files = {
+        "pyproject.toml": b'[tool.poetry]\nname = "app"\n\n[tool.poetry.dependencies]\npython = "*"\nidna = "*"\n',
+        "poetry.lock": b"""[[package]]
+name = "idna"
+version = "3.3"
+description = ""
+optional = false
+python-versions = ">=3.5"
+
+[[package.files]]
+file = "idna-3.3.tar.gz"
+hash = "sha256:00"
+
+[metadata]
+lock-version = "2.0"
+python-versions = "*"
+content-hash = "00"
+""",
+    }
+    alerts = [alert(1, "idna", "< 3.7", "3.7", manifest="poetry.lock", ecosystem="pip")]
+
+    plan = plan_files(files, alerts, corpus_records())
+    built = await build_files(files, alerts, plan)
+
+    assert not built.changes
+    (refused,) = built.rejected.values()
+    assert refused.reason == "tool-required"
+    assert "package.0.files is spread over tables" in refused.detail

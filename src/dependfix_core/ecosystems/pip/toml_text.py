@@ -53,6 +53,17 @@ class TomlTable:
     comments and blank lines before the next header come after it."""
 
 
+class NotSpelledOutError(LookupError):
+    """A value is there and stands nowhere as one stretch of bytes: an array of tables, a table with a header."""
+
+
+class Spans(dict[KeyPath, Span]):
+    """Spans by path; one that is missing is no fault of the code, but of how the file is laid out."""
+
+    def __missing__(self, path: KeyPath) -> Span:
+        raise NotSpelledOutError(".".join(str(part) for part in path))
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TomlText:
     """A TOML file: its values, and the spans of what is written out in it."""
@@ -208,7 +219,7 @@ class _Scanner:
     def __init__(self, text: str, start: int) -> None:
         self.text = text
         self.pos = start
-        self.spans: dict[KeyPath, Span] = {}
+        self.spans = Spans()
         self.array_counts: dict[KeyPath, int] = {}
         self.headers: list[tuple[KeyPath, Span]] = []
         self.entry_ends: list[int] = []

@@ -10,6 +10,7 @@ from dependfix_core.ecosystems.base import WriteRefusal
 from dependfix_core.ecosystems.pip.needs import Need
 from dependfix_core.ecosystems.pip.resolution import Facts, Resolution, State
 from dependfix_core.ecosystems.pip.simulation import release_in
+from dependfix_core.ecosystems.pip.toml_text import NotSpelledOutError
 from dependfix_core.ecosystems.pip.write_manifest import write_edits
 from dependfix_core.ecosystems.pip.write_pipenv import write_pipenv
 from dependfix_core.ecosystems.pip.write_poetry import write_poetry
@@ -68,7 +69,11 @@ def _written(task: LockTask) -> dict[str, bytes] | WriteRefusal:
         if task.moved:
             return WriteRefusal(reason="tool-required", detail=f"{task.unit.format} files are not written here")
         return changed
-    locked = writer(task)
+    try:
+        locked = writer(task)
+    except NotSpelledOutError as error:
+        detail = f"{task.unit.unit} is not laid out as its tool lays it out: {error} is spread over tables"
+        return WriteRefusal(reason="tool-required", detail=detail)
     return locked if isinstance(locked, WriteRefusal) else {**changed, **locked}
 
 
