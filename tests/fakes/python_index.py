@@ -3,6 +3,7 @@
 import base64
 import io
 import json
+import re
 import tarfile
 import threading
 import zipfile
@@ -30,11 +31,15 @@ class Published:
     backend: str = ""
     """Code of the source distribution's own build backend; empty for no source distribution."""
     uploaded: str = "2020-01-01T00:00:00.000000Z"
+    summary: str = ""
 
     @property
     def metadata(self) -> bytes:
         lines = ["Metadata-Version: 2.1", f"Name: {self.name}", f"Version: {self.version}"]
         lines += [f"Requires-Python: {self.requires_python}"] if self.requires_python else []
+        lines += [f"Summary: {self.summary}"] if self.summary else []
+        extras = re.findall(r"""\bextra == ["']([^"']+)["']""", "\n".join(self.requires))
+        lines += [f"Provides-Extra: {extra}" for extra in dict.fromkeys(extras)]
         lines += [f"Requires-Dist: {requirement}" for requirement in self.requires]
         return ("\n".join(lines) + "\n").encode()
 
@@ -91,13 +96,10 @@ class PythonIndex:
     published: Sequence[Published]
     login: str = ""
     requests: list[Request] = field(default_factory=list)
+    files: dict[str, tuple[Published, bytes, str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.files = {
-            name: (one, content, sha256(content).hexdigest())
-            for one in self.published
-            for name, content in one.files().items()
-        }
+        self.publish(self.published)
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler_for(self))
         self._server.daemon_threads = True
         self.base = f"http://127.0.0.1:{self._server.server_address[1]}"
@@ -115,6 +117,11 @@ class PythonIndex:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
+
+    def publish(self, more: Sequence[Published]) -> None:
+        """From now on these are there too."""
+        for one in more:
+            self.files |= {name: (one, content, sha256(content).hexdigest()) for name, content in one.files().items()}
 
     def hashes(self, name: str, version: str) -> list[str]:
         """Of all files of a version, sorted."""

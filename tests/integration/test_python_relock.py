@@ -8,7 +8,7 @@ import pytest
 
 from dependfix_core.ecosystems.base import Ecosystem, Ecosystems, ToolRelock
 from dependfix_core.ecosystems.pip.ecosystem import PythonEcosystem
-from dependfix_core.ecosystems.pip.inspect_agreement import pdm_content_hash
+from dependfix_core.ecosystems.pip.write_pdm import pdm_content_hash
 from dependfix_core.ecosystems.pip.write_pipenv import pipfile_hash
 from dependfix_core.ecosystems.pip.write_poetry import content_hashes
 from dependfix_core.http import HttpClient, HttpConfig

@@ -81,6 +81,8 @@ def _unmet(resolution: Resolution, needs: Mapping[str, Sequence[Need]], masks: M
     if not resolution.facts.is_closed:
         return
     instances = resolution.unit.instances
+    # A Pipfile without a python is for one that is not known; what runs on which others is no matter.
+    is_for_one = resolution.unit.format == "pipfile-lock" and not resolution.unit.runtime.get("python")
     for where, asked in needs.items():
         reached = masks[where]
         for need in asked:
@@ -91,7 +93,7 @@ def _unmet(resolution: Resolution, needs: Mapping[str, Sequence[Need]], masks: M
                 yield Finding(
                     check="V4", where=where, detail=f"{instances[where].name} needs {need.name}, which is not there"
                 )
-            elif need.mask & reached & ~covered:
+            elif need.mask & reached & ~covered and not is_for_one:
                 detail = f"{instances[where].name} needs {need.name} also where it is not locked"
                 yield Finding(check="V4", where=where, detail=detail)
 

@@ -1,8 +1,6 @@
 """Where do a Python unit's manifests and its lock say different things?"""
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from hashlib import sha256
 from typing import Any, Final
 
 from packaging.utils import canonicalize_name
@@ -10,7 +8,8 @@ from packaging.utils import canonicalize_name
 from dependfix_core.ecosystems.base import Finding
 from dependfix_core.ecosystems.pip.requirements import RequirementsFile, read_requirements
 from dependfix_core.ecosystems.pip.resolution import Facts
-from dependfix_core.ecosystems.pip.toml_text import TomlTextError, parse_toml, strings_of, table_of, tables_of
+from dependfix_core.ecosystems.pip.toml_text import TomlTextError, strings_of, table_of, tables_of
+from dependfix_core.ecosystems.pip.write_pdm import pdm_content_hash
 from dependfix_core.ecosystems.pip.write_pipenv import pipfile_hash
 from dependfix_core.ecosystems.pip.write_poetry import content_hashes
 from dependfix_core.ecosystems.pip.write_uv import canonical_specifier
@@ -57,28 +56,6 @@ def _not_locked(unit: LockUnit, facts: Facts) -> Iterator[Finding]:
 
 
 # Content hashes.
-
-
-def pdm_content_hash(pyproject: bytes) -> str:
-    """The digest that pdm keeps of a manifest.
-
-    Source: `PyProject.content_hash` of pdm 2.
-    """
-    data = parse_toml(pyproject)
-    project, pdm = table_of(data.get("project")), table_of(table_of(data.get("tool")).get("pdm"))
-    groups: dict[str, list[Any]] = {}
-    for table in (data.get("dependency-groups"), pdm.get("dev-dependencies")):
-        for name, listed in table_of(table).items():
-            groups.setdefault(canonicalize_name(name), []).extend(listed)
-    relevant = {
-        "sources": pdm.get("source", []),
-        "dependencies": project.get("dependencies", []),
-        "dev-dependencies": groups,
-        "optional-dependencies": project.get("optional-dependencies", {}),
-        "requires-python": project.get("requires-python", ""),
-        "resolution": pdm.get("resolution", {}),
-    }
-    return f"sha256:{sha256(json.dumps(relevant, sort_keys=True).encode()).hexdigest()}"
 
 
 def _pipfile_hashes(pipfile: bytes) -> tuple[str, ...]:

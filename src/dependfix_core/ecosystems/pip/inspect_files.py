@@ -14,7 +14,8 @@ from dependfix_core.ecosystems.pip.needs import normal_version
 from dependfix_core.ecosystems.pip.resolution import Resolution
 from dependfix_core.ecosystems.pip.simulation import release_in
 from dependfix_core.ecosystems.pip.toml_text import TomlTextError, parse_toml, strings_of, table_of, tables_of
-from dependfix_core.ecosystems.pip.wheels import pythons_with_wheel
+from dependfix_core.ecosystems.pip.wheels import is_installable
+from dependfix_core.ecosystems.pip.write_pdm import listed_files
 from dependfix_core.metadata.pip import version_of_file
 from dependfix_core.model.files import FileContent
 from dependfix_core.model.lock import Instance, LockUnit, SourceKind
@@ -164,12 +165,15 @@ def _wrong_hashes(copy: Instance, files: Iterable[_Stored], release: Release) ->
 
 
 def _wanted(resolution: Resolution, release: Release) -> list[ReleaseFile]:
-    """The files that an entry has to list; pdm leaves out wheels that fit none of the project's pythons."""
+    """The files that an entry has to list."""
     files = [file for file in release.files if not file.yanked]
-    if resolution.unit.format != "pdm-lock":
-        return files
-    pythons = resolution.facts.environments.pythons
-    return [file for file in files if not file.filename.endswith(".whl") or pythons_with_wheel([file], pythons)]
+    match resolution.unit.format:
+        case "pdm-lock":
+            return listed_files(files, resolution.facts.environments)
+        case "poetry-lock":
+            return [file for file in files if is_installable(file.filename)]
+        case _:
+            return files
 
 
 def _incomplete(copy: Instance, files: Iterable[_Stored], wanted: Iterable[ReleaseFile]) -> Iterator[Finding]:

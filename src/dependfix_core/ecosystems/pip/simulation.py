@@ -17,6 +17,7 @@ from dependfix_core.ecosystems.base import (
 )
 from dependfix_core.ecosystems.pip.environments import covers_python, named_pythons
 from dependfix_core.ecosystems.pip.needs import Need, normal_version, shape
+from dependfix_core.ecosystems.pip.reach import keeps_reach
 from dependfix_core.ecosystems.pip.resolution import Resolution
 from dependfix_core.ecosystems.pip.wheels import pythons_with_wheel
 from dependfix_core.model.lock import Constraint, Instance, Override, Source, SourceKind
@@ -25,8 +26,8 @@ from dependfix_core.model.records import PackageRecord, Release, ReleaseFile, Un
 from dependfix_core.model.steps import Step
 
 _MAX_ROUNDS: Final = 400
-_EDGE_TABLES: Final = frozenset({"uv-lock", "poetry-lock", "pdm-lock"})
-"""Formats whose entries say on what condition they need what."""
+_EDGE_TABLES: Final = frozenset({"uv-lock", "poetry-lock", "pdm-lock", "pylock"})
+"""Formats whose entries say on what condition they need what, or are there."""
 
 
 class Simulation:
@@ -401,6 +402,8 @@ class Simulation:
                 if not dependents and (yield from self._is_certain(target)):
                     self.after.state.removed.add(target)
                     waiting.append(target)
+                elif dependents and not (yield from keeps_reach(self.after, copy, dependents)):
+                    self.needs_tool = True
 
     def _lost_targets(self, where: str) -> Step[list[str]]:
         """Copies that `where` needed before and does not need any more."""

@@ -8,6 +8,13 @@ from packaging.version import InvalidVersion, Version
 
 from dependfix_core.model.records import ReleaseFile
 
+_ARCHIVES = (".whl", ".tar.gz", ".zip", ".tar.bz2", ".tar.xz", ".tgz")
+
+
+def is_installable(filename: str) -> bool:
+    """Whether a file is a wheel or a source archive; eggs and installers of old times are neither."""
+    return filename.endswith(_ARCHIVES)
+
 
 def pythons_with_wheel(files: Iterable[ReleaseFile], pythons: Iterable[Version]) -> frozenset[tuple[int, int]]:
     """(major, minor) of the given pythons that some wheel fits, whatever its platform; yanked files do not count."""

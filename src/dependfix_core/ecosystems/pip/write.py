@@ -12,8 +12,10 @@ from dependfix_core.ecosystems.pip.resolution import Facts, Resolution, State
 from dependfix_core.ecosystems.pip.simulation import release_in
 from dependfix_core.ecosystems.pip.toml_text import NotSpelledOutError
 from dependfix_core.ecosystems.pip.write_manifest import write_edits
+from dependfix_core.ecosystems.pip.write_pdm import write_pdm
 from dependfix_core.ecosystems.pip.write_pipenv import write_pipenv
 from dependfix_core.ecosystems.pip.write_poetry import write_poetry
+from dependfix_core.ecosystems.pip.write_pylock import write_pylock
 from dependfix_core.ecosystems.pip.write_requirements import write_requirements
 from dependfix_core.ecosystems.pip.write_task import LockTask, MovedCopy
 from dependfix_core.ecosystems.pip.write_uv import write_uv
@@ -30,6 +32,8 @@ _WRITERS: Final[Mapping[str, LockWriter]] = {
     "uv-lock": write_uv,
     "poetry-lock": write_poetry,
     "pipfile-lock": write_pipenv,
+    "pdm-lock": write_pdm,
+    "pylock": write_pylock,
 }
 _NEEDS_DETAILS: Final = frozenset({"uv-lock", "poetry-lock", "pdm-lock", "pylock"})
 """Formats whose entries say what the copy needs."""

@@ -105,6 +105,8 @@ class _Writer:
         written = str(entry.get("markers", ""))
         if old == new:
             return []
+        if written and self._is_of_pipfile(copy, written):
+            return []
         wanted = python_marker(new or "")
         before = python_marker(old) if old is not None else None
         if wanted is None:
@@ -120,6 +122,12 @@ class _Writer:
             detail = f"the marker of {copy.name} says more than its python"
             raise _Refused(WriteRefusal(reason="tool-required", detail=detail))
         return [(self.spans[*path, "markers"], json.dumps(written.replace(before, wanted)).encode())]
+
+    def _is_of_pipfile(self, copy: MovedCopy, written: str) -> bool:
+        """Whether the marker is the one that the Pipfile gives, which takes the place of the release's own."""
+        mask = self.task.environments.mask
+        declared = (one for one in self.task.unit.constraints if one.target == copy.before.where and one.marker)
+        return any(mask(one.marker, None) == mask(written, None) for one in declared)
 
     def _added(self, path: JsonPath, key: str, value: str) -> list[Replacement]:
         """A key at its place in the order of the entry's keys."""

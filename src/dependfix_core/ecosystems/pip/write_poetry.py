@@ -15,6 +15,7 @@ from dependfix_core.ecosystems.pip.poetry_text import dependency_value, extras_t
 from dependfix_core.ecosystems.pip.splice import Replacement, newline_of, splice, with_newlines
 from dependfix_core.ecosystems.pip.toml_text import KeyPath, TomlText, parse_toml, spell_path, table_of
 from dependfix_core.ecosystems.pip.toml_write import basic_string, lines_list, string_list
+from dependfix_core.ecosystems.pip.wheels import is_installable
 from dependfix_core.ecosystems.pip.write_task import LockTask, MovedCopy
 from dependfix_core.model.lock import Span
 from dependfix_core.model.records import Release, ReleaseDependency, ReleaseFile
@@ -134,7 +135,7 @@ class _Writer:
         assert new is not None, "asked for before the writer starts"
         replacements = [self._value(text, "version", basic_string(copy.version or ""))]
         summary = new.extra.get("summary")
-        if isinstance(summary, str) and summary and "description" in entry:
+        if isinstance(summary, str) and "description" in entry:
             replacements.append(self._value(text, "description", basic_string(summary)))
         if "python-versions" in entry:
             wanted = new.requires_runtime.get("python") or "*"
@@ -248,6 +249,8 @@ class _Writer:
 def _file_list(copy: MovedCopy) -> str:
     items = []
     for file in sorted(copy.files, key=lambda one: one.filename):
+        if not is_installable(file.filename):
+            continue
         if not file.hashes.get("sha256"):
             detail = f"the hash of {file.filename} is not known"
             raise _Refused(WriteRefusal(reason="integrity-unavailable", detail=detail))

@@ -3,11 +3,20 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from dependfix_core.ecosystems.base import WriteRefusal
 from dependfix_core.ecosystems.pip.environments import Environments, Mask
 from dependfix_core.ecosystems.pip.needs import Need
 from dependfix_core.model.lock import Instance, LockUnit
-from dependfix_core.model.plan import Edit
+from dependfix_core.model.plan import Edit, RefusalReason
 from dependfix_core.model.records import PackageRecord, Release, ReleaseFile
+
+
+class CannotWriteError(Exception):
+    """What a lock would have to say is not certain here; it never leaves the writers."""
+
+    def __init__(self, detail: str, *, reason: RefusalReason = "tool-required") -> None:
+        super().__init__(detail)
+        self.refusal = WriteRefusal(reason=reason, detail=detail)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

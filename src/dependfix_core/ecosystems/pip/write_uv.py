@@ -17,6 +17,7 @@ from dependfix_core.ecosystems.pip.block_text import Block, split_blocks
 from dependfix_core.ecosystems.pip.environments import Environments, Mask
 from dependfix_core.ecosystems.pip.file_address import AddressBook
 from dependfix_core.ecosystems.pip.splice import Replacement, newline_of, splice, with_newlines
+from dependfix_core.ecosystems.pip.toml_entry import set_key, whole_lines
 from dependfix_core.ecosystems.pip.toml_text import KeyPath, TomlText, read_toml, strings_of, table_of, tables_of
 from dependfix_core.ecosystems.pip.write_manifest import UV_OVERRIDES
 from dependfix_core.ecosystems.pip.write_task import LockTask, MovedCopy
@@ -125,9 +126,9 @@ class _Writer:
             if file.filename.endswith(".whl") and keeps_wheel(file.filename, self.task.environments, reached)
         ]
         found: list[Replacement] = []
-        found += self._statement(text, "sdist", self._file(sdist, book, keys) if sdist else None, before="wheels")
+        found += set_key(text, _PACKAGE, "sdist", self._file(sdist, book, keys) if sdist else None, before=["wheels"])
         lines = "".join(f"    {self._file(file, book, keys)},\n" for file in sorted(wheels, key=_wheel_order))
-        found += self._statement(text, "wheels", f"[\n{lines}]" if wheels else None, before="")
+        found += set_key(text, _PACKAGE, "wheels", f"[\n{lines}]" if wheels else None)
         if not sdist and not wheels:
             detail = f"the index lists no file of {copy.name} {copy.version}"
             raise _Refused(WriteRefusal(reason="integrity-unavailable", detail=detail))
@@ -142,23 +143,8 @@ class _Writer:
         if "size" in keys and file.size is not None:
             parts.append(f"size = {file.size}")
         if "upload-time" in keys and file.upload_time is not None:
-            parts.append(f'upload-time = "{_upload_time(file)}"')
+            parts.append(f'upload-time = "{upload_time_text(file)}"')
         return "{ " + ", ".join(parts) + " }"
-
-    def _statement(self, text: TomlText, key: str, value: str | None, *, before: str) -> list[Replacement]:
-        """`key = value` replaced, taken out, or put in before another key or at the entry's end."""
-        span = text.spans.get((*_PACKAGE, key))
-        if span is not None and value is not None:
-            return [(span, with_newlines(value, self.newline))]
-        if span is not None:
-            return [(_lines(text.content, span), b"")]
-        if value is None:
-            return []
-        table = text.table(_PACKAGE)
-        assert table is not None, "a block begins with its header"
-        other = text.spans.get((*_PACKAGE, before)) if before else None
-        at = _lines(text.content, other).start if other is not None else table.end
-        return [(Span(start=at, end=at), with_newlines(f"{key} = {value}\n", self.newline))]
 
     def _needs(self, copy: MovedCopy, text: TomlText) -> list[Replacement]:
         """Names that the new version does not ask for any more go, unconditional new ones come in."""
@@ -183,8 +169,7 @@ class _Writer:
                 found += self._array(text, path, items)
             else:
                 block = "[\n" + "".join(f"    {item},\n" for item in items) + "]"
-                before = "sdist" if (*_PACKAGE, "sdist") in text.spans else "wheels"
-                found += self._statement(text, "dependencies", block, before=before)
+                found += set_key(text, _PACKAGE, "dependencies", block, before=["sdist", "wheels"])
         return found
 
     def _kept(self, text: TomlText, path: KeyPath, *, lost: set[str]) -> tuple[list[str], int]:
@@ -199,7 +184,7 @@ class _Writer:
     def _array(self, text: TomlText, path: KeyPath, items: Sequence[str]) -> list[Replacement]:
         span = text.spans[path]
         if not items:
-            return [(_lines(text.content, span), b"")]
+            return [(whole_lines(text.content, span), b"")]
         return [(span, with_newlines("[\n" + "".join(f"    {item},\n" for item in items) + "]", self.newline))]
 
     # The whole lock.
@@ -308,7 +293,7 @@ class _Writer:
             return Span(start=at, end=at), with_newlines(f"[manifest]\n{statement}\n", self.newline)
         after = _MANIFEST_ORDER[: _MANIFEST_ORDER.index("overrides")]
         ends = [text.spans[place].end for key in after if (place := ("manifest", key)) in text.spans]
-        at = _lines(
+        at = whole_lines(
             text.content, Span(start=max(ends, default=table.header.end), end=max(ends, default=table.header.end))
         ).end
         return Span(start=at, end=at), with_newlines(statement, self.newline)
@@ -398,7 +383,8 @@ def _sdist(files: Iterable[ReleaseFile]) -> ReleaseFile | None:
     )
 
 
-def _upload_time(file: ReleaseFile) -> str:
+def upload_time_text(file: ReleaseFile) -> str:
+    """When a file came to the index, as uv writes it."""
     moment = file.upload_time
     assert moment is not None, "asked only where the index gives one"
     fraction = f".{moment.microsecond // 1000:03d}".rstrip("0").rstrip(".")
@@ -441,10 +427,3 @@ def _list(items: Sequence[str]) -> str:
 def _item_order(item: str) -> str:
     found = re.search(r'name = "([^"]*)"', item)
     return found[1] if found else item
-
-
-def _lines(content: bytes, span: Span) -> Span:
-    """The whole lines that a span touches."""
-    start = content.rfind(b"\n", 0, span.start) + 1
-    end = content.find(b"\n", span.end)
-    return Span(start=start, end=len(content) if end < 0 else end + 1)

@@ -5,7 +5,7 @@ import pytest
 
 from dependfix_core.ecosystems.base import Finding
 from dependfix_core.ecosystems.pip.ecosystem import PythonEcosystem
-from dependfix_core.ecosystems.pip.inspect_agreement import pdm_content_hash
+from dependfix_core.ecosystems.pip.write_pdm import pdm_content_hash
 from dependfix_core.ecosystems.pip.write_pipenv import pipfile_hash
 from dependfix_core.model.records import PackageRecord, Record, RecordKey, Release, ReleaseDependency, ReleaseRecord
 from fakes.corpus_metadata import corpus_records
