@@ -89,8 +89,11 @@ def test_scan_fixes_the_checkout_it_is_asked_to(
         planned = main([*asked, "--dry-run"])
         untouched = git(shop.top, "status", "--porcelain")
         fixed = main(asked)
+        refused = main(
+            ["scan", REPO, "--mode", "fix", "--package", "qs", "--relock", "in-process", "--severity", "all"]
+        )
 
-    assert (planned, untouched, fixed) == (1, "", 0)
+    assert (planned, untouched, fixed, refused) == (1, "", 0, 1)
     assert git(shop.top, "diff", "--name-only") == "package-lock.json\n"
     assert "next: npm ci" in capsys.readouterr().out
 

@@ -127,7 +127,7 @@ async def test_a_missing_or_forbidden_tool_skips_what_needs_it(relock: RelockPol
     moved, rejected = await built("stubborn", make=builder(relock, npm))
 
     assert moved == {}
-    assert (rejected[0].reason, rejected[0].by_tool_missing) == ("tool-required", True)
+    assert (rejected[0].reason, rejected[0].is_failure) == ("tool-required", False)
     assert rejected[0].detail.endswith("by hand: npm install")
 
 

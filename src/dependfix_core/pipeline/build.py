@@ -39,8 +39,11 @@ class Rejected:
     reason: str
     """`tool-required` or another refusal reason; `verification-failed` with the checks in `detail`."""
     detail: str
-    by_tool_missing: bool = False
-    """The package manager is missing or forbidden: the alert is skipped, not failed."""
+
+    @property
+    def is_failure(self) -> bool:
+        """Whether it was written and did not hold; what was never written was refused."""
+        return self.reason == "verification-failed"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -116,9 +119,7 @@ class Builder:
             ecosystem = self._ecosystems.serving(ecosystem_id)
             unit = await work.read(ecosystem, unit_name) if ecosystem is not None else None
             if ecosystem is None or unit is None:
-                why = Rejected(
-                    reason="tool-required", detail=f"{ecosystem_id} files are not written", by_tool_missing=True
-                )
+                why = Rejected(reason="tool-required", detail=f"{ecosystem_id} files are not written")
                 rejected.update(dict.fromkeys(indices, why))
                 continue
             changes, held, refused, said = await work.settle(ecosystem, unit, indices)
@@ -154,7 +155,7 @@ class Builder:
         if self._relock == "in-process" or self._relocker is None:
             wanted = await drive(ecosystem.relock(unit, remediations), tree, self._metadata)
             by_hand = f"; by hand: {wanted.by_hand}" if isinstance(wanted, ToolRelock) and wanted.by_hand else ""
-            rejected = Rejected(reason="tool-required", detail=f"{written.detail}{by_hand}", by_tool_missing=True)
+            rejected = Rejected(reason="tool-required", detail=f"{written.detail}{by_hand}")
             return _Attempt(rejected=rejected, culprit=written.remediation)
         return await self._by_tool(ecosystem, unit, remediations, tree)
 
@@ -169,9 +170,7 @@ class Builder:
         done = await self._relocker.relock(wanted, before)
         if isinstance(done, RelockFailure):
             return _Attempt(
-                rejected=Rejected(
-                    reason=done.reason, detail=done.detail, by_tool_missing=done.reason == "tool-required"
-                ),
+                rejected=Rejected(reason=done.reason, detail=done.detail),
                 warnings=wanted.warnings,
             )
         # Manifest edits are part of what the tool was given, not of what it changed.
@@ -183,13 +182,13 @@ class Builder:
             return None
         wanted = await drive(ecosystem.relock(unit, ()), tree, self._metadata)
         if isinstance(wanted, WriteRefusal):
-            return Rejected(reason=wanted.reason, detail=f"V10 {wanted.detail}", by_tool_missing=True)
+            return Rejected(reason=wanted.reason, detail=f"V10 {wanted.detail}")
         if self._relocker is None:
-            return Rejected(reason="tool-required", detail="V10 needs the package manager", by_tool_missing=True)
+            return Rejected(reason="tool-required", detail="V10 needs the package manager")
         before = {path: file.content for path, file in (await _contents(tree, wanted)).items()}
         done = await self._relocker.relock(wanted, before)
         if isinstance(done, RelockFailure):
-            return Rejected(reason=done.reason, detail=f"V10 {done.detail}", by_tool_missing=True)
+            return Rejected(reason=done.reason, detail=f"V10 {done.detail}")
         if done:
             changed = ", ".join(change.path for change in done.changes)
             return Rejected(reason="verification-failed", detail=f"V10 {wanted.tool} would change {changed}")

@@ -216,7 +216,7 @@ def _result(plan: Plan, built: Built, options: FixOptions, started: float, *, ke
         actions=_actions(plan, built, diffs, options, duration_ms),
         errors=_errors(plan, built),
         next_steps=next_steps(built.units) if kept else (),
-        verification_passed=(not any(not why.by_tool_missing for why in built.rejected.values())) if tried else None,
+        verification_passed=not any(why.is_failure for why in built.rejected.values()) if tried else None,
         changed=diffs,
     )
 
@@ -245,8 +245,7 @@ def _disposition(outcome: AlertOutcome, plan: Plan, built: Built | None, *, plan
     reason = next(iter(rejected.values())).reason
     if len(rejected) < len(mine):
         return counted("planned" if planned_only else "partial", reason)
-    by_tool = all(why.by_tool_missing for why in rejected.values())
-    return counted("skipped" if by_tool else "failed", "tool-required" if by_tool else reason)
+    return counted("failed" if any(why.is_failure for why in rejected.values()) else "skipped", reason)
 
 
 def _actions(
@@ -295,7 +294,7 @@ def _errors(plan: Plan, built: Built) -> tuple[RunError, ...]:
     return tuple(
         RunError(
             repository=plan.repository,
-            stage="verify" if why.reason == "verification-failed" else "fix",
+            stage="verify" if why.is_failure else "fix",
             message=clean_text(why.detail, one_line=True, max_chars=800),
             target=f"{plan.remediations[index].package_name} in {plan.remediations[index].unit}",
             category=why.reason,

@@ -12,11 +12,12 @@ import anyio
 
 from dependfix_core.errors import ArgumentError
 from dependfix_core.model.alert import THRESHOLDS, Severity, Threshold
+from dependfix_core.model.plan import REFUSAL_REASONS
 from dependfix_core.model.policy import ScanPolicy
 from dependfix_core.model.progress import OnProgress, Progress
 from dependfix_core.process import clean_text
 from dependfix_core.report.text import outcome_slices, outcome_words, repositories_title, severity_slices
-from dependfix_core.report.wire import NormalizedSecurityAlert, RunResult, to_wire
+from dependfix_core.report.wire import NormalizedSecurityAlert, RunProblem, RunResult, to_wire
 from dependfix_mcp.cli.arguments import CommandLine
 from dependfix_mcp.client import make_client, make_places
 from dependfix_mcp.serve import configure_logging
@@ -64,11 +65,17 @@ def run(line: CommandLine) -> int:
 
 def exit_code(result: RunResult) -> int:
     """Strongest first: a step failed, an alert at or above the threshold stands, nothing to do."""
-    # What a plan could not read narrows it; a step that failed has a stage or a code of its own.
-    if result.status == "failed" or any(error.stage != "plan" or error.category for error in result.errors):
+    if result.status == "failed" or any(_is_failed_step(error) for error in result.errors):
         return EXIT_STEP_FAILED
     threshold: Threshold = next((name for name in THRESHOLDS if name == result.config.severity_threshold), "high")
     return EXIT_OPEN_ALERTS if any(_stands(alert, threshold) for alert in result.alerts) else 0
+
+
+def _is_failed_step(error: RunProblem) -> bool:
+    # What a plan could not read narrows it, and a refusal leaves its alert standing.
+    if error.stage == "fix":
+        return error.category not in REFUSAL_REASONS
+    return error.stage != "plan" or bool(error.category)
 
 
 def _stands(alert: NormalizedSecurityAlert, threshold: Threshold) -> bool:
