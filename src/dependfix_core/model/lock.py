@@ -177,6 +177,8 @@ class Instance:
     peer: bool = False
     bundled: bool = False
     """Lies inside a parent's tarball."""
+    patched: bool = False
+    """A patch of the project is applied to it, so that another version would need another patch."""
     groups: tuple[str, ...] = ()
     markers: str = ""
     """Environment marker of this entry or fork."""
@@ -212,6 +214,16 @@ class Override:
     """Names of parents that narrow it, outermost first."""
     condition: str = ""
     """Version range of the selector on the package itself, when it has one."""
+    via: str = ""
+    """What the entry says when it only points to the value: `catalog:`, `catalog:NAME`.
+    Then `path`, `at`, `value` and `span` are those of the text it points to."""
+    stands_at: tuple[str, str] | None = None
+    """Path and key path of the entry itself, when those are not `path` and `at`."""
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """Path and key path of the entry itself."""
+        return self.stands_at or (self.path, self.at)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

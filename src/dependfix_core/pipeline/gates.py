@@ -12,10 +12,14 @@ from dependfix_core.model.lock import ReleaseAgeGate
 from dependfix_core.model.policy import ScanPolicy
 from dependfix_core.model.records import Release
 from dependfix_core.pipeline.dependabot import KIND
+from dependfix_core.versions import Unparsable, parse_requirement
 
 _MINUTES_A_DAY: Final = 24 * 60
 _NUMBER: Final = re.compile(r"\d+")
 _STEPS: Final = ("major", "minor", "patch")
+_YARN: Final = "npmMinimalAgeGate"
+_GLOB: Final = re.compile(r"\*\*|.", re.DOTALL)
+_GLOB_SIGNS: Final = {"**": ".*", "*": "[^/]*", "?": "[^/]", "{": "(?:", "}": ")", ",": "|"}
 _UNDECIDABLE: Final = frozenset({"trustPolicy"})
 """Gates on provenance, which no record states."""
 
@@ -80,7 +84,26 @@ def step_of(current: str, target: str) -> str:
 def _applies(gate: ReleaseAgeGate, package: str, version: str) -> bool:
     if gate.applies_to and not any(_matches(pattern, package, version) for pattern in gate.applies_to):
         return False
-    return not any(_matches(pattern, package, version) for pattern in gate.excluded)
+    matches = _approves if gate.kind == _YARN else _matches
+    return not any(matches(pattern, package, version) for pattern in gate.excluded)
+
+
+def _approves(pattern: str, package: str, version: str) -> bool:
+    """One of yarn's `npmPreapprovedPackages`: a name or a glob, optionally with a range (`glob@^10.0.0`).
+
+    A range that is none (a tag, a protocol) approves nothing; `*` stays within a scope, `**` does not.
+    """
+    name, at, text = pattern[1:].partition("@")
+    glob = _GLOB.sub(lambda found: _GLOB_SIGNS.get(found[0]) or re.escape(found[0]), pattern[:1] + name)
+    try:
+        if re.fullmatch(glob, package) is None:
+            return False
+    except re.error:
+        return False  # unbalanced braces
+    if not at:
+        return True
+    wanted = parse_requirement("npm", text)
+    return ":" not in text and not isinstance(wanted, Unparsable) and wanted.admits(version).is_yes
 
 
 def _matches(pattern: str, package: str, version: str) -> bool:

@@ -118,9 +118,11 @@ class Ladder:
         instance = self.graph.instance(where)
         assert instance is not None, "only copies that are there are climbed for"
         fixed_place = immovable(instance)
-        if fixed_place is not None:
+        if fixed_place is not None and fixed_place.reason == "non-registry-source":
             return fixed_place
         targets = yield from self.chooser.targets(instance.name, instance.version)
+        if fixed_place is not None:
+            return replace(fixed_place, next_safe=targets.next_safe)
         if targets.reason in _NOTHING_HELPS:
             return Dead(reason=targets.reason, detail=targets.detail, next_safe=targets.next_safe)
         dependents = yield from self.graph.dependents(where)
@@ -133,7 +135,7 @@ def immovable(instance: Instance) -> Dead | None:
     kind = instance.source.kind
     if instance.bundled:
         return Dead(reason="bundled", detail=f"{instance.where} lies inside the package of its parent")
-    if kind is SourceKind.PATCH:
+    if instance.patched or kind is SourceKind.PATCH:
         return Dead(reason="patched-dependency", detail=f"{instance.where} is patched here")
     if kind is not SourceKind.REGISTRY:
         return Dead(reason="non-registry-source", detail=f"{instance.where} comes from {kind.value}")

@@ -254,7 +254,8 @@ def _declared(constraints: Iterable[Constraint]) -> dict[tuple[str, str], str]:
 
 
 def _forced(overrides: Iterable[Override]) -> dict[tuple[str, str], str]:
-    return {(one.path, one.at): f"{one.selector} {one.value}" for one in overrides}
+    found = {one.place: f"{one.selector} {one.via or one.value}" for one in overrides}
+    return found | {(one.path, one.at): one.value for one in overrides if one.via}
 
 
 def _versions(unit: LockUnit) -> set[tuple[str, str]]:

@@ -196,6 +196,45 @@ def test_a_catalog_entry_is_raised_where_it_stands() -> None:
     assert edit.kind == "catalog"
 
 
+@pytest.mark.parametrize("declared", [{"loose": ("^1.0.0", "1.0.0")}, {"vuln": ("catalog:safe", "1.0.0")}])
+def test_a_forced_version_that_stands_in_a_catalog_is_raised_there(declared: Mapping[str, tuple[str, str]]) -> None:
+    files = pnpm(
+        declared,
+        {"loose@1.0.0": {"vuln": "1.0.0"}, "vuln@1.0.0": {}} if "loose" in declared else {"vuln@1.0.0": {}},
+        overrides={"vuln": "1.0.0"},
+        workspace="packages: [packages/*]\ncatalogs:\n  safe:\n    vuln: 1.0.0\noverrides:\n  vuln: catalog:safe\n",
+    )
+
+    planned = plan(files)
+
+    assert only(planned).strategy == "override-edit"
+    assert edits(planned) == {("pnpm-workspace.yaml", "catalogs.safe.vuln"): "1.2.0"}
+    (edit,) = only(planned).edits
+    assert edit.kind == "catalog"
+    assert moves(planned) == {"vuln@1.0.0": ("1.0.0", "1.2.0")}
+
+
+def test_a_new_entry_stands_beside_one_that_points_to_a_catalog() -> None:
+    files = pnpm(
+        {"strict": ("^1.0.0", "1.0.0")},
+        STRICT,
+        overrides={"other": "1.0.0"},
+        workspace="packages: [packages/*]\ncatalog:\n  other: 1.0.0\noverrides:\n  other: 'catalog:'\n",
+    )
+
+    assert edits(plan(files)) == {("pnpm-workspace.yaml", "overrides.vuln@<1.2.0"): "^1.2.0"}
+
+
+@pytest.mark.parametrize("key", ["vuln@1.0.0", "vuln@^1.0.0", "vuln"])
+def test_pnpm_s_own_patches_hold_a_copy_where_it_is(key: str) -> None:
+    files = pnpm(*DIRECT, workspace=f"patchedDependencies:\n  {key}: patches/vuln.patch\n")
+
+    planned = plan(files)
+
+    assert (answer(planned).outcome, answer(planned).reason) == ("refuse", "patched-dependency")
+    assert answer(planned).next_safe_version == "1.2.0"
+
+
 def test_pnpm_moves_a_copy_that_stands_in_peer_suffixes() -> None:
     files = pnpm(
         {"plugin": ("^1.0.0", "1.0.0(vuln@1.0.0)"), "vuln": ("^1.0.0", "1.0.0")},
@@ -392,7 +431,7 @@ def berry(
     lines = ["# yarn", "", "__metadata:", "  version: 8", "  cacheKey: 10c0", ""]
     root = {"app@workspace:.": ("0.0.0-use.local", dependencies)}
     for key, (version, needs) in {**root, **entries}.items():
-        name = key.partition("@")[0]
+        name = key[0] + key[1:].partition("@")[0]
         reference = "workspace:." if "workspace" in key else f"npm:{version}"
         lines += [f'"{key}":', f"  version: {version}", f'  resolution: "{name}@{reference}"']
         if needs:
@@ -415,6 +454,72 @@ def test_yarn_4_forces_by_descriptor_and_always_needs_the_tool() -> None:
     assert edits(planned) == {("package.json", "resolutions.vuln@npm:~1.0.0"): "npm:^1.2.0"}
     assert moves(planned) == {"vuln@npm:~1.0.0": ("1.0.0", "1.2.0")}
     assert only(planned).needs_tool
+
+
+PATCHED = """
+"vuln@patch:vuln@npm%3A1.0.0#./.yarn/patches/vuln.patch":
+  version: 1.0.0
+  resolution: "vuln@patch:vuln@npm%3A1.0.0#./.yarn/patches/vuln.patch::version=1.0.0&hash=abcdef"
+  languageName: node
+  linkType: hard
+"""
+
+
+@pytest.mark.parametrize("vulnerable", ["< 1.2.0", "< 2.0.0"])
+@pytest.mark.parametrize("selector", ["vuln", "vuln@npm:^1.0.0"])
+def test_a_copy_below_a_patch_of_yarn_4_is_refused_with_the_patched_one(selector: str, vulnerable: str) -> None:
+    files = berry(
+        {"loose": "^1.0.0"},
+        {"loose@npm:^1.0.0": ("1.0.0", {"vuln": "^1.0.0"}), "vuln@npm:1.0.0": ("1.0.0", {})},
+        resolutions={selector: "patch:vuln@npm%3A1.0.0#./.yarn/patches/vuln.patch"},
+    )
+    files["yarn.lock"] += PATCHED.encode()
+
+    planned = plan(files, alert(1, "vuln", vulnerable, vulnerable[2:], manifest="yarn.lock"), lock="yarn.lock")
+
+    assert (answer(planned).outcome, answer(planned).reason) == ("refuse", "patched-dependency")
+    assert [one.version for one in answer(planned).instances] == ["1.0.0", "1.0.0"]
+    assert planned.remediations == ()
+
+
+@pytest.mark.parametrize(
+    ("approved", "is_open"),
+    [
+        ("vuln", True),
+        ("vu*", True),
+        ("{other,vuln}", True),
+        ("vuln@^1.1.0", True),
+        ("vuln@1.2.0", True),
+        ("vu*@^1.0.0", True),
+        ("vuln@^2.0.0", False),
+        ("vuln@latest", False),
+        ("@acme/*", False),
+        ("{vuln", False),
+    ],
+)
+def test_what_yarn_4_is_told_to_approve_is_not_held_back(approved: str, is_open: bool) -> None:
+    files = berry({"vuln": "^1.0.0"}, {"vuln@npm:^1.0.0": ("1.0.0", {})})
+    files[".yarnrc.yml"] = f'npmMinimalAgeGate: 1d\nnpmPreapprovedPackages:\n  - "{approved}"\n'.encode()
+
+    planned = plan(files, packages=DATED, lock="yarn.lock")
+
+    assert (answer(planned).outcome, answer(planned).reason) == (("fix", None) if is_open else ("refuse", "cooldown"))
+
+
+@pytest.mark.parametrize(("own", "general", "is_open"), [("0", "1d", True), ("1d", "0", False)])
+def test_a_scope_of_yarn_4_can_have_a_gate_of_its_own(own: str, general: str, is_open: bool) -> None:
+    name = "@acme/vuln"
+    files = berry({name: "^1.0.0"}, {f"{name}@npm:^1.0.0": ("1.0.0", {})})
+    files[".yarnrc.yml"] = f"npmMinimalAgeGate: {general}\nnpmScopes:\n  acme:\n    npmMinimalAgeGate: {own}\n".encode()
+
+    planned = plan(
+        files,
+        alert(1, name, "< 1.2.0", "1.2.0", manifest="yarn.lock"),
+        packages={name: DATED["vuln"]},
+        lock="yarn.lock",
+    )
+
+    assert (answer(planned).outcome, answer(planned).reason) == (("fix", None) if is_open else ("refuse", "cooldown"))
 
 
 # bun.

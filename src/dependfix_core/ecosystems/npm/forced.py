@@ -243,7 +243,7 @@ class OverrideWriter:
 
     def _clashes(self, way: Iterable[AddOverride]) -> bool:
         """Whether an entry of the same key is there already; that one would have to be edited."""
-        taken = {(one.path, one.at) for one in self._overrides}
+        taken = {one.place for one in self._overrides}
         return any((one.override.path, one.override.at) in taken for one in way)
 
     def _place(self) -> tuple[str, str]:
@@ -254,7 +254,8 @@ class OverrideWriter:
             return self._manifest(), "overrides"
         there = [one for one in self._overrides if one.kind == "overrides"]
         for one in there:
-            return one.path, one.at[: -len(one.selector) - 1]
+            path, at = one.place
+            return path, at[: -len(one.selector) - 1]
         major = _numbers(self._unit.tool_version)[:1]
         if major and major[0] >= _FIRST_PNPM_WITHOUT_MANIFEST:
             return self._workspace_file(), "overrides"

@@ -30,6 +30,7 @@ from dependfix_core.ecosystems.npm.npm_lock import read_npm_lock
 from dependfix_core.ecosystems.npm.package_json import SECTIONS, CatalogEntry, Catalogs, Manifest, read_package_json
 from dependfix_core.ecosystems.npm.parsed import ParsedLock, Root, unreadable
 from dependfix_core.ecosystems.npm.pnpm_lock import read_pnpm_lock
+from dependfix_core.ecosystems.npm.selectors import split_name
 from dependfix_core.ecosystems.npm.settings_files import (
     ToolSettings,
     read_bunfig,
@@ -56,6 +57,7 @@ from dependfix_core.model.lock import (
     Span,
 )
 from dependfix_core.model.steps import Step, file_contents, together
+from dependfix_core.versions import Requirement, Unparsable, parse_requirement
 
 ECOSYSTEM: Final = "npm"
 MAX_FILE_BYTES: Final = 50 * 1024 * 1024
@@ -353,7 +355,7 @@ def _lone_unit(listing: Listing, path: str) -> Step[LockUnit | None]:
     version = next((found.tools[tool] for found in [manifest, *hosts] if tool in found.tools), "")
     catalogs = _catalogs([*(setting.catalogs for setting in settings), *(host.catalogs for host in [manifest, *hosts])])
     constraints = tuple(_follow(constraint, catalogs) for constraint in manifest.constraints)
-    overrides, _ = _overrides(tool, version, manifest, settings, None)
+    overrides, _ = _overrides(tool, version, manifest, settings, catalogs, None)
     return LockUnit(
         unit=path,
         ecosystem=ECOSYSTEM,
@@ -456,10 +458,10 @@ class _Reading:
         else:
             roots = [Root(where=item.target, kind=item.kind) for item in constraints if item.target is not None]
             folders = [self._relative_folder(path) for path in manifests]
-            instances = lock.instances(roots, folders)
+            instances = _with_patches(lock.instances(roots, folders), self._patched(root))
             self.problems[:0] = lock.problems
             lock_settings, mirrored = lock.settings, lock.overrides
-        overrides, ignored = _overrides(tool, version, root, self.settings, mirrored)
+        overrides, ignored = _overrides(tool, version, root, self.settings, catalogs, mirrored)
         if not isinstance(self.lock, Problem):
             out_of_sync = self._out_of_sync(manifests, constraints, overrides)
         self.problems += [problem for setting in self.settings for problem in setting.problems]
@@ -658,14 +660,62 @@ def _follow(constraint: Constraint, catalogs: Catalogs) -> Constraint:
     )
 
 
+def _with_patches(instances: Mapping[str, Instance], patched: Mapping[str, str]) -> Mapping[str, Instance]:
+    """The copies, those to which a patch of the project is applied marked as such."""
+    if not patched:
+        return instances
+    conditions: dict[str, list[Requirement | None]] = {}
+    for key in patched:
+        name, text = split_name(key)
+        wanted = parse_requirement("npm", text) if text else None
+        if not isinstance(wanted, Unparsable):
+            conditions.setdefault(name, []).append(wanted)
+    return {
+        where: replace(one, patched=True)
+        if any(wanted is None or wanted.admits(one.version).is_yes for wanted in conditions.get(one.name, ()))
+        else one
+        for where, one in instances.items()
+    }
+
+
+def _follow_override(override: Override, catalogs: Catalogs) -> Override:
+    """An override with a `catalog:` value with the text and place of its entry."""
+    catalog = read_specifier(override.package, override.value.strip()).catalog
+    entry = catalogs.get(catalog, {}).get(override.package) if catalog is not None else None
+    if entry is None:
+        return override
+    return replace(
+        override,
+        path=entry.path,
+        at=entry.at,
+        value=entry.text,
+        span=entry.span,
+        via=override.value,
+        stands_at=(override.path, override.at),
+    )
+
+
 def _overrides(
+    tool: str,
+    version: str,
+    root: Manifest | None,
+    settings: Sequence[ToolSettings],
+    catalogs: Catalogs,
+    mirrored: Mapping[str, str] | None,
+) -> tuple[tuple[Override, ...], tuple[Override, ...]]:
+    """The overrides that the tool reads, and those that stand where it does not."""
+    read, ignored = _placed_overrides(tool, version, root, settings, mirrored)
+    return tuple(_follow_override(one, catalogs) for one in read), ignored
+
+
+def _placed_overrides(
     tool: str,
     version: str,
     root: Manifest | None,
     settings: Sequence[ToolSettings],
     mirrored: Mapping[str, str] | None,
 ) -> tuple[tuple[Override, ...], tuple[Override, ...]]:
-    """The overrides that the tool reads, and those that stand where it does not.
+    """The overrides as they are written, by whether the tool reads them.
 
     pnpm since version 11 passes over package.json; where the project does not
     name its version, the lock's own list says whether they count.

@@ -124,13 +124,12 @@ def _patches(unit: LockUnit) -> Iterable[str]:
 
 def _free_moves(unit: LockUnit, remediations: Sequence[Remediation], edits: Sequence[Edit]) -> tuple[Move, ...]:
     """Moves that nothing but the lock decides: those of overrides and of new or dropped copies follow by themselves."""
-    forced = {edit.at.rpartition(".")[2] for edit in edits if edit.kind == "override"}
     out: dict[str, Move] = {}
     for remediation in remediations:
         for move in remediation.moves:
             if move.added or move.removed or move.to_version is None or move.from_version is None:
                 continue
-            if move.strategy in ("override", "override-edit") and forced:
+            if move.strategy in ("override", "override-edit") and edits:
                 continue
             if move.where in unit.instances:
                 out[move.where] = move

@@ -8,7 +8,7 @@ code-bearing settings need. Credentials are never read.
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from dependfix_core.ecosystems.npm.json_spans import BOM
@@ -89,6 +89,7 @@ _YARN_FLAGS: Final = (
     "enableTransparentWorkspaces",
     "defaultProtocol",
 )
+_YARN_GATE: Final = "npmMinimalAgeGate"
 _YARN_CODE: Final = ("yarnPath", "plugins")
 
 
@@ -155,17 +156,10 @@ def read_yarnrc_yml(path: str, content: bytes) -> ToolSettings:
     for scope, about in scopes.items() if isinstance(scopes, dict) else ():
         if isinstance(about, dict):
             registries[f"@{scope.removeprefix('@')}"] = registry_base(str(about.get("npmRegistryServer", "")))
-    gates = []
-    age = data.get("npmMinimalAgeGate")
-    minutes = _minutes(age) if isinstance(age, str) else None
-    if minutes is not None:
-        approved = data.get("npmPreapprovedPackages")
-        excluded = tuple(item for item in approved if isinstance(item, str)) if isinstance(approved, list) else ()
-        gates.append(_gate(path, "npmMinimalAgeGate", minutes, excluded))
     return ToolSettings(
         path=path,
         registries={scope: base for scope, base in registries.items() if base},
-        gates=tuple(gates),
+        gates=tuple(_yarn_gates(path, data)),
         code=tuple(f"{path}: {key}" for key in _YARN_CODE if data.get(key)),
         flags={key: data[key] for key in _YARN_FLAGS if isinstance(data.get(key), str)},
         catalogs=_yaml_catalogs(path, content, root),
@@ -308,6 +302,24 @@ def _pnpm_gates(path: str, data: Mapping[str, Any]) -> Iterator[ReleaseAgeGate]:
             excluded=_texts(data.get("trustPolicyExclude")),
             kind="trustPolicy",
         )
+
+
+def _yarn_gates(path: str, data: Mapping[str, Any]) -> Iterator[ReleaseAgeGate]:
+    """The gate for all packages, and those of scopes that have one of their own."""
+    approved = _texts(data.get("npmPreapprovedPackages"))
+    scopes = data.get("npmScopes")
+    own: list[str] = []
+    for scope, about in scopes.items() if isinstance(scopes, dict) else ():
+        age = about.get("npmMinimalAgeGate") if isinstance(about, dict) else None
+        minutes = _minutes(age) if isinstance(age, str) else None
+        if minutes is not None:
+            pattern = f"@{scope.removeprefix('@')}/*"
+            own.append(pattern)
+            yield replace(_gate(path, _YARN_GATE, minutes, approved), applies_to=(pattern,))
+    age = data.get(_YARN_GATE)
+    minutes = _minutes(age) if isinstance(age, str) else None
+    if minutes is not None:
+        yield _gate(path, _YARN_GATE, minutes, (*approved, *own))
 
 
 def _yaml_overrides(path: str, content: bytes, root: YamlValue) -> Iterator[Override]:

@@ -25,6 +25,7 @@ from dependfix_core.ecosystems.base import (
 from dependfix_core.ecosystems.npm.asks import Wanted, asks_of_release
 from dependfix_core.ecosystems.npm.facts import Facts
 from dependfix_core.ecosystems.npm.layout import Counting, Layout, Link, Node, State
+from dependfix_core.ecosystems.npm.specifiers import read_specifier
 from dependfix_core.model.lock import SourceKind
 from dependfix_core.model.plan import Edit, RefusalReason
 from dependfix_core.model.records import Release
@@ -127,6 +128,7 @@ class Simulation:
                     if before != text:
                         self.state.raised[key] = text
                         dirty[key] = None
+                        packages += self._force_catalog(key, text)
                         kind = "catalog" if constraint.via else "constraint"
                         self.edits.append(Edit(path=key[0], at=key[1], from_text=before, to_text=text, kind=kind))
                 case SetOverride(override=override, value=value):
@@ -135,9 +137,12 @@ class Simulation:
                     if before != value:
                         self.state.forced[key] = value
                         packages.append(override.package)
-                        self.edits.append(
-                            Edit(path=key[0], at=key[1], from_text=before, to_text=value, kind="override")
-                        )
+                        kind = "catalog" if override.via else "override"
+                        self.edits.append(Edit(path=key[0], at=key[1], from_text=before, to_text=value, kind=kind))
+                        if override.via:
+                            # Declarations that point to the same entry of the catalog read it as well.
+                            self.state.raised[key] = read_specifier(override.package, value).requirement
+                            dirty[key] = None
                 case AddOverride(override=override):
                     self.state.added = (*self.state.added, override)
                     packages.append(override.package)
@@ -160,6 +165,14 @@ class Simulation:
                     self._left.append(old)
                 self._enqueue(link)
 
+    def _force_catalog(self, key: tuple[str, str], text: str) -> list[str]:
+        """Lets overrides that point to a raised entry of a catalog read it; the packages that they force."""
+        pointing = [one for one in self._unit.overrides if one.via and (one.path, one.at) == key]
+        for one in pointing:
+            specifier = read_specifier(one.package, one.value)
+            self.state.forced[key] = one.value[: specifier.start] + text
+        return [one.package for one in pointing]
+
     def _apply_version(self, change: SetVersion) -> Step[Blocked | None]:
         node = self._layout.node(self.state, change.where)
         if node is None:
@@ -177,7 +190,7 @@ class Simulation:
         patched = self._unit.settings.get("patched", {})
         if instance is not None and instance.bundled:
             reason = "bundled"
-        elif instance is not None and instance.source.kind is SourceKind.PATCH:
+        elif instance is not None and (instance.patched or instance.source.kind is SourceKind.PATCH):
             reason = "patched-dependency"
         elif instance is not None and instance.source.kind is not SourceKind.REGISTRY:
             reason = "non-registry-source"

@@ -42,6 +42,7 @@ from dependfix_core.ecosystems.npm.write_base import (
 )
 from dependfix_core.ecosystems.npm.yaml_text import yaml_scalar
 from dependfix_core.model.lock import DependencyKind, LockUnit, Problem
+from dependfix_core.model.plan import Edit
 from dependfix_core.model.records import Release
 from dependfix_core.model.steps import Step
 from dependfix_core.versions import Unparsable, Version, parse_requirement, scheme_for
@@ -505,15 +506,20 @@ class _Work:
         return None if specifier.startswith(("catalog:", "workspace:", "link:")) else specifier
 
     def _write_overrides(self, text: "_Text") -> None:
+        """The lock's copy of what is forced, with the texts of catalogs that overrides point to in their place."""
         stored = texts(self._lock.data.get("overrides"))
         for edit in self._wanted.edits:
-            if edit.kind != "override":
-                continue
+            for selector in self._forced_by(edit):
+                if edit.from_text is not None and stored.get(selector) != edit.from_text:
+                    raise CannotWriteError(f"the lock does not hold the override {selector}: {edit.from_text}")
+                text.put("overrides", selector, edit.to_text)
+
+    def _forced_by(self, edit: Edit) -> list[str]:
+        """Selectors whose value an edit changes."""
+        if edit.kind == "override":
             table = next(t for t in ("pnpm.overrides", "overrides", "resolutions") if edit.at.startswith(f"{t}."))
-            selector = edit.at[len(table) + 1 :]
-            if edit.from_text is not None and stored.get(selector) != edit.from_text:
-                raise CannotWriteError(f"the lock does not hold the override {selector}: {edit.from_text}")
-            text.put("overrides", selector, edit.to_text)
+            return [edit.at[len(table) + 1 :]]
+        return [one.selector for one in self._unit.overrides if one.via and (one.path, one.at) == (edit.path, edit.at)]
 
     def _write_catalogs(self, text: "_Text", importers: Mapping[str, Any]) -> None:
         catalogs = _table(self._lock.data.get("catalogs"))
@@ -606,7 +612,11 @@ def _edited(unit: LockUnit, wanted: Wanted) -> set[tuple[str, str]]:
 
 def _forces(unit: LockUnit, wanted: Wanted) -> list[_Force]:
     """Overrides as they count after the edits."""
-    values = {(one.path, one.at): (one.selector, one.value, one.kind) for one in unit.overrides}
+    catalogs = {(edit.path, edit.at): edit.to_text for edit in wanted.edits if edit.kind == "catalog"}
+    values = {
+        one.place: (one.selector, catalogs.get((one.path, one.at), one.value) if one.via else one.value, one.kind)
+        for one in unit.overrides
+    }
     for edit in wanted.edits:
         if edit.kind == "override":
             table = next(t for t in ("pnpm.overrides", "overrides", "resolutions") if edit.at.startswith(f"{t}."))

@@ -34,6 +34,7 @@ from dependfix_core.model.lock import (
 
 FORMAT: Final = "yarn-berry"
 _WORKSPACE: Final = "workspace:"
+_PATCH: Final = "patch:"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -128,11 +129,26 @@ class YarnBerryLock:
         folders = frozenset(manifest_folders)
         dev, optional = dev_and_optional(roots, self._neighbours)
         peers = _Peers(self)
+        patched = self._patched()
         found = {}
         for where, entry in self.entries.items():
             is_member = self._workspace_folder(entry) in folders
-            found[where] = _instance(self, entry, dev, optional, peers, is_member=is_member)
+            instance = _instance(self, entry, dev, optional, peers, is_member=is_member)
+            found[where] = replace(instance, patched=True) if where in patched else instance
         return found
+
+    def _patched(self) -> frozenset[str]:
+        """The copies below patches of the project: `patch:NAME@npm%3A1.0.0#…` is made from another entry."""
+        found = set()
+        for entry in self.entries.values():
+            source = unquote(entry.reference.removeprefix(_PATCH).partition("#")[0])
+            base = self._find(*split_name(source)) if entry.reference.startswith(_PATCH) else None
+            while base is not None and base not in found:
+                found.add(base)
+                source = unquote(self.entries[base].reference.removeprefix(_PATCH).partition("#")[0])
+                is_patch = self.entries[base].reference.startswith(_PATCH)
+                base = self._find(*split_name(source)) if is_patch else None
+        return frozenset(found)
 
     def _folder(self, entry: Entry) -> str:
         folder = posixpath.normpath(entry.reference.removeprefix(_WORKSPACE))
