@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 from dependfix_core.ecosystems.base import (
+    AddOverride,
     Blocked,
     Change,
     Dependent,
@@ -317,6 +318,7 @@ class _Rungs:
                 option = yield from self._settle(start, way, _Permits(), "override", rung="override")
                 if option is not None:
                     return option
+                self._failures[-1] = ("override", _without_new(self._failures[-1][1], way))
         return None
 
     # Who is in the way.
@@ -759,6 +761,14 @@ class _Search:
                 return True
             level = above
         return any(self._advance(one) for one in reversed(list(self.versions)))
+
+
+def _without_new(blocked: Blocked, way: Iterable[AddOverride]) -> Blocked:
+    """An obstacle that a new entry itself made: nothing that is there is to be named for it."""
+    forcing = blocked.dependent.override if blocked.dependent is not None else None
+    if forcing is None or all(one.override != forcing for one in way):
+        return blocked
+    return replace(blocked, dependent=None, detail=f"an entry {forcing.selector} would reach other copies as well")
 
 
 def _admits_any(dependent: Dependent, candidates: Iterable[Candidate]) -> bool:

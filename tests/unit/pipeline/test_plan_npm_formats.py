@@ -435,7 +435,7 @@ def berry(
         reference = "workspace:." if "workspace" in key else f"npm:{version}"
         lines += [f'"{key}":', f"  version: {version}", f'  resolution: "{name}@{reference}"']
         if needs:
-            lines += ["  dependencies:", *(f'    {asked}: "npm:{text}"' for asked, text in needs.items())]
+            lines += ["  dependencies:", *(f'    "{asked}": "npm:{text}"' for asked, text in needs.items())]
         lines += ["  languageName: node", "  linkType: hard", ""]
     return {
         "package.json": manifest(dependencies=dict(dependencies), packageManager="yarn@4.18.1", **fields),
