@@ -47,6 +47,8 @@ class Bundle:
     """Of the ways that it is made of, each once."""
     needs_tool: bool
     warnings: tuple[str, ...]
+    repeats: frozenset[str] = frozenset()
+    """Copies whose move is another bundle's own, and stands here too because this one relies on it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -144,11 +146,13 @@ class _Step:
     """Copies and texts that it changes or relies on having been changed."""
     stands_alone: bool
     """Whether it comes to the same without the steps before it."""
+    is_apart: bool = False
+    """Only a tool can finish it: it repeats what it needs of others, so that those do not wait for the tool."""
 
     @property
     def result(self) -> Legal:
         """What it comes to, without what the steps before it leave open."""
-        return self.option.legal if self.stands_alone else self.legal
+        return self.option.legal if self.stands_alone or self.is_apart else self.legal
 
 
 @dataclass(slots=True)
@@ -189,6 +193,10 @@ class _State:
                 return verdict
             legal = verdict
         touched = _touched(legal) | _touched(option.legal)
+        if option.legal.is_partial and _agrees(option.legal, legal.graph):
+            touched = _touched(option.legal)
+            self._add(_Step(option=option, legal=legal, touched=frozenset(touched), stands_alone=False, is_apart=True))
+            return None
         differing = set(legal.moved) ^ set(option.legal.moved)
         if differing:
             # What others moved makes it come out differently: it relies on them.
@@ -237,7 +245,19 @@ class _State:
 
     def bundles(self) -> tuple[Bundle, ...]:
         """The steps, those that touch the same thing in one."""
-        return tuple(_bundle(steps, self.own) for steps in _joined(self.steps))
+        whole = [_bundle(steps, self.own) for steps in _joined([step for step in self.steps if not step.is_apart])]
+        moved = frozenset(planned.moved.where for bundle in whole for planned in bundle.moves)
+        apart = [_bundle(steps, self.own) for steps in _joined([step for step in self.steps if step.is_apart])]
+        return (*whole, *(replace(bundle, repeats=moved) for bundle in apart))
+
+
+def _agrees(legal: Legal, graph: Graph) -> bool:
+    """Whether everything that `legal` moves is in `graph` what it makes of it."""
+    for move in legal.moved:
+        copy = graph.instance(move.where)
+        if (copy.version if copy is not None else None) != move.to_version:
+            return False
+    return True
 
 
 def _touched(legal: Legal) -> set[str]:
@@ -262,7 +282,7 @@ def _joined(steps: Sequence[_Step]) -> list[list[_Step]]:
 def _bundle(steps: Sequence[_Step], own: Mapping[str, Strategy]) -> Bundle:
     moves: dict[str, PlannedMove] = {}
     edits: dict[tuple[str, str], Edit] = {}
-    results = [step.result if len(steps) == 1 else step.legal for step in steps]
+    results = [step.result if len(steps) == 1 or step.is_apart else step.legal for step in steps]
     for step, legal in zip(steps, results, strict=True):
         for moved in legal.moved:
             _add_move(moves, _planned(step.option, moved, own))

@@ -443,7 +443,10 @@ def _remediation(
         sighting
         for sighting in sightings
         if not sighting.alert.is_malware
-        and any(hit.where in moved and hit.where not in decision.dead for hit in sighting.hits)
+        and any(
+            hit.where in moved and hit.where not in decision.dead and hit.where not in bundle.repeats
+            for hit in sighting.hits
+        )
     ]
     unconfirmed = False
     warnings = set(bundle.warnings)

@@ -780,6 +780,33 @@ def test_a_release_whose_new_dependency_was_a_mistake_is_not_forced_in() -> None
     assert moves(planned) == {"vuln": ("1.0.0", "1.2.1"), "hastypo": (None, "1.0.0")}
 
 
+# What belongs together.
+
+
+def test_what_only_a_tool_can_finish_keeps_nothing_else_waiting() -> None:
+    packages: Universe = {
+        "other": {"1.0.0": {}, "1.1.0": {"vuln": "^1.2.0", "unrecorded": "^1.0.0"}},
+        "vuln": {"1.0.0": {}, "1.2.0": {}},
+    }
+
+    planned = plan(
+        packages,
+        {"dependencies": {"other": "^1.0.0", "vuln": "^1.0.0"}},
+        {"other": "1.0.0", "vuln": "1.0.0"},
+        VULN,
+        alert(2, "other", "< 1.1.0", "1.1.0"),
+    )
+
+    shown = {
+        one.alerts: ([(move.package_name, move.to_version) for move in one.moves], one.needs_tool)
+        for one in planned.remediations
+    }
+    assert shown == {
+        (1,): ([("vuln", "1.2.0")], False),
+        (2,): ([("other", "1.1.0"), ("vuln", "1.2.0")], True),
+    }
+
+
 # Workspaces.
 
 
