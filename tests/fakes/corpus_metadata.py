@@ -1,4 +1,4 @@
-"""The corpus's recorded registry answers as records, in memory."""
+"""Recorded registry answers of the corpora as records, in memory."""
 
 import json
 from functools import cache
@@ -11,14 +11,19 @@ from dependfix_core.model.records import PackageRecord, Record, RecordKey, Relea
 METADATA = Path(__file__).parent.parent / "data" / "metadata"
 
 
-@cache
 def corpus_records() -> dict[RecordKey, Record]:
     """Every package of the corpus; for Python also each release whose core metadata was recorded."""
+    return records_in(METADATA)
+
+
+@cache
+def records_in(folder: Path) -> dict[RecordKey, Record]:
+    """What was recorded in a folder with `npm` and `pypi` below it."""
     records: dict[RecordKey, Record] = {}
-    for path in sorted((METADATA / "npm").glob("*.json")):
+    for path in sorted((folder / "npm").glob("*.json")):
         key = RecordKey(ecosystem="npm", name=path.stem.replace("__", "/"))
         records[key] = read_package_document(key, path.read_bytes())
-    for path in sorted((METADATA / "pypi").glob("*.json")):
+    for path in sorted((folder / "pypi").glob("*.json")):
         document = path.read_bytes()
         key = RecordKey(ecosystem="pip", name=path.stem)
         package = read_simple_json(key, document, url="https://pypi.registry.example/simple/x/")
