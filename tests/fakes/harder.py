@@ -98,5 +98,7 @@ def package_addresses(content: bytes) -> set[str]:
     """Hosts of everything in a file that packages are fetched from."""
     text = content.decode("utf-8", "replace")
     addresses = re.findall(r"https?://([^/\s\"']+)(/[^\s\"']*)?", text)
-    is_package = re.compile(r"/-/|\.(?:tgz|whl|tar\.gz|zip)\b|/simple\b|registry|npm|pypi|index")
+    is_package = re.compile(
+        r"^registry\.|^[^/]*(?:npm|yarn|pypi|registry)[^/]*|/-/|\.(?:tgz|whl|tar\.gz|zip)\b|/simple\b"
+    )
     return {host for host, path in addresses if is_package.search(f"{host}{path}")}
