@@ -32,6 +32,7 @@ class Published:
     """Code of the source distribution's own build backend; empty for no source distribution."""
     uploaded: str = "2020-01-01T00:00:00.000000Z"
     summary: str = ""
+    yanked: bool = False
 
     @property
     def metadata(self) -> bytes:
@@ -143,7 +144,7 @@ class PythonIndex:
                     "hashes": {"sha256": digest},
                     "size": len(content),
                     "upload-time": one.uploaded,
-                    "yanked": False,
+                    "yanked": one.yanked,
                     **({"requires-python": one.requires_python} if one.requires_python else {}),
                     **_metadata_hash(file, one),
                 }

@@ -149,9 +149,9 @@ def _unplanned_versions(before: LockUnit, after: LockUnit, claim: Claim) -> list
     old, new = _versions(before), _versions(after)
     arrived = {(move.package_name, move.to_version) for move in moves if move.to_version is not None}
     left = {(move.package_name, move.from_version) for move in moves if move.from_version is not None}
-    came = sorted(pair for pair in new - old if pair not in arrived)
+    came = sorted(pair for pair in new - old if not _is_among(after, pair, arrived))
     went = sorted(pair for pair in old - new if pair not in left)
-    missing = sorted(pair for pair in arrived if pair not in new)
+    missing = sorted(pair for pair in arrived if not _is_among(after, pair, new))
     if claim.by_tool:
         explained = _explained(before, after, moves)
         names = {name for name, _ in explained}
@@ -162,6 +162,18 @@ def _unplanned_versions(before: LockUnit, after: LockUnit, claim: Claim) -> list
     out += [f"{name} {version} went and is not in the plan" for name, version in went]
     out += [f"{name} {version} is in the plan and did not come in" for name, version in missing]
     return out + _moved_sources(before, after, moves)
+
+
+def _is_among(unit: LockUnit, pair: tuple[str, str], others: set[tuple[str, str]]) -> bool:
+    """Whether the same version of the package is there, however it is spelled: `~=1.1.0` asks for the release 1.1."""
+    if pair in others:
+        return True
+    scheme = scheme_for(unit.ecosystem)
+    mine = scheme.try_parse(pair[1]) if scheme is not None else None
+    if scheme is None or not isinstance(mine, Version):
+        return False
+    texts = (scheme.try_parse(version) for name, version in others if name == pair[0])
+    return any(isinstance(other, Version) and scheme.compare(mine, other) == 0 for other in texts)
 
 
 def _moved_sources(before: LockUnit, after: LockUnit, moves: Sequence[Move]) -> list[str]:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from posixpath import basename, dirname, join
 from typing import Final
 
+from dependfix_core.ecosystems.pip.floors import with_floors
 from dependfix_core.ecosystems.pip.lock_graph import with_reach
 from dependfix_core.ecosystems.pip.pdm_lock import read_pdm_lock
 from dependfix_core.ecosystems.pip.pipfile import (
@@ -192,6 +193,7 @@ def _lone_units(listing: Listing, path: str) -> Step[tuple[LockUnit, ...]]:
         return (_broken(path, Problem(path=path, position=error.position, message=error.message)),)
     if getattr(manifest, "requirement_files", ()):
         return (yield from read_requirement_units(listing, [path]))
+    instances, constraints = with_floors(manifest.constraints, by_text=False)
     return (
         LockUnit(
             unit=path,
@@ -199,7 +201,8 @@ def _lone_units(listing: Listing, path: str) -> Step[tuple[LockUnit, ...]]:
             format="manifest",
             manifests=(path,),
             files=(path,),
-            constraints=manifest.constraints,
+            instances=with_reach(instances, constraints),
+            constraints=constraints,
             overrides=manifest.overrides if isinstance(manifest, PyProject) else (),
             gates=manifest.gates if isinstance(manifest, PyProject) else (),
             runtime={"python": manifest.requires_python} if manifest.requires_python else {},

@@ -12,6 +12,7 @@ from typing import Final
 
 from packaging.utils import canonicalize_name
 
+from dependfix_core.ecosystems.pip.floors import with_floors
 from dependfix_core.ecosystems.pip.lock_graph import with_reach
 from dependfix_core.ecosystems.pip.poetry_lock import admits
 from dependfix_core.ecosystems.pip.pyproject import PyProject, read_pyproject
@@ -210,6 +211,10 @@ def _unit(tree: _Tree, component: set[str]) -> LockUnit:
         *_declared(files, compiled, constraining, pins),
         *(constraint for manifest in manifests for constraint in _with_targets(manifest.constraints, pins)),
     ]
+    # Sources of a compiled file lead to its pins; a requirement that has none there is out of step with it.
+    sources = {source for path in component for source in tree.sources.get(path, ())}
+    floors, led = with_floors(constraints, by_text=True, without=sources)
+    instances.update(floors)
     header = next((file.header for file in files if file.header), None)
     registries = _registries(files, manifests)
     problems = [problem for part in (*files, *manifests) for problem in part.problems]
@@ -220,8 +225,8 @@ def _unit(tree: _Tree, component: set[str]) -> LockUnit:
         format="requirements",
         manifests=tuple(sorted(component)),
         files=tuple(sorted(component)),
-        instances=with_reach(instances, constraints),
-        constraints=tuple(constraints),
+        instances=with_reach(instances, led),
+        constraints=led,
         overrides=(
             *_constraint_files(files, constraining),
             *(override for manifest in manifests if isinstance(manifest, PyProject) for override in manifest.overrides),

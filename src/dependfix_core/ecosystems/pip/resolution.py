@@ -14,6 +14,7 @@ from packaging.version import Version
 
 from dependfix_core.ecosystems.base import Dependent
 from dependfix_core.ecosystems.pip.environments import Environments, Mask, covers_python, named_pythons
+from dependfix_core.ecosystems.pip.floors import floor_of, from_above, is_floor
 from dependfix_core.ecosystems.pip.lock_graph import extras_of
 from dependfix_core.ecosystems.pip.needs import (
     PEP440,
@@ -150,7 +151,7 @@ class Resolution:
         return replace(found, version=version) if found is not None and version is not None else found
 
     def dependents(self, where: str) -> Step[tuple[Dependent, ...]]:
-        """All requirements that land on the copy, those of manifests first."""
+        """All requirements that land on the copy, those of manifests first (of a floor: last)."""
         instance = self.instance(where)
         if instance is None:
             return ()
@@ -166,26 +167,38 @@ class Resolution:
                     name=copy.name,
                     version=copy.version,
                     text=need.text or "",
-                    requirement=need.requirement,
+                    requirement=from_above(need.requirement) if is_floor(instance) else need.requirement,
                     any_version=(need.text or "").startswith("@"),
                 )
             )
-        return tuple(self._overridden(instance, [*declared, *asking]))
+        # A declaration that nothing pins moves with its floor, so that others are what stands in the way.
+        listed = [*asking, *declared] if is_floor(instance) else [*declared, *asking]
+        return tuple(self._overridden(instance, listed))
 
     # What lands on a copy.
 
+    def text_of(self, constraint: Constraint) -> str:
+        """What a declaration asks for in this state."""
+        return self.state.texts.get((constraint.path, constraint.at), constraint.requirement)
+
     def _declaration(self, constraint: Constraint) -> Dependent:
-        text = self.state.texts.get((constraint.path, constraint.at), constraint.requirement)
+        text = self.text_of(constraint)
         names = self.unit.settings.get("names", {})
         holder = self._pinning_entry(constraint)
         if holder is not None:
             text = self.state.values.get((holder.path, holder.at), holder.value)
+        grammar = grammar_of(constraint)
+        requirement = read_range(grammar, text)
+        target = self.unit.instances.get(constraint.target or "")
+        if target is not None and is_floor(target):
+            floor = floor_of(grammar, text)
+            requirement = read_range(PEP440, f"=={floor}") if floor is not None else None
         return Dependent(
             where=None,
             name=names.get(constraint.path) or constraint.path,
             version="",
             text=text,
-            requirement=read_range(grammar_of(constraint), text),
+            requirement=requirement,
             kind=constraint.kind,
             constraint=constraint,
             override=holder,

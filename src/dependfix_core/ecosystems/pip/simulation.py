@@ -16,6 +16,7 @@ from dependfix_core.ecosystems.base import (
     SetVersion,
 )
 from dependfix_core.ecosystems.pip.environments import covers_python, named_pythons
+from dependfix_core.ecosystems.pip.floors import is_floor
 from dependfix_core.ecosystems.pip.needs import Need, normal_version, shape
 from dependfix_core.ecosystems.pip.reach import keeps_reach
 from dependfix_core.ecosystems.pip.resolution import Resolution
@@ -256,6 +257,8 @@ class Simulation:
             mine = next((one for one in forcing if one.where == copy.where and one.text), asking)
             if not mine.admits(held.version).is_no:
                 continue
+            if is_floor(held):
+                return Blocked(reason="constraint-conflict", dependent=mine, where=held.where)
             blocked = yield from self._couple(held, mine, forcing)
             if blocked is not None:
                 return blocked

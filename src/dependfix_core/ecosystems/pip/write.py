@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from dependfix_core.ecosystems.base import WriteRefusal
+from dependfix_core.ecosystems.pip.floors import is_floor
 from dependfix_core.ecosystems.pip.needs import Need
 from dependfix_core.ecosystems.pip.resolution import Facts, Resolution, State
 from dependfix_core.ecosystems.pip.simulation import release_in
@@ -112,6 +113,8 @@ def _task(
         instance = unit.instances.get(where)
         if instance is None or instance.version != move.from_version:
             return WriteRefusal(reason="tool-required", detail=f"{where} is not locked at {move.from_version}")
+        if is_floor(instance):
+            continue  # the edit of its declaration is all of it
         if move.to_version is None:
             needs = yield from before.needs(where)
             moved.append(

@@ -699,11 +699,11 @@ install_requires = not a requirement
     unit = one(files)
 
     assert declared(files, unit) == [
-        ("options.install_requires.requests", ">=2.25,<3", None),
-        ("options.install_requires.urllib3", "<2", None),
+        ("options.install_requires.requests", ">=2.25,<3", "options.install_requires.requests"),
+        ("options.install_requires.urllib3", "<2", "options.install_requires.urllib3"),
         ("options.setup_requires.wheel", ">=0.3", None),
         ("options.setup_requires.setuptools", "", None),
-        ("options.extras_require.dev.pytest", ">=7", None),
+        ("options.extras_require.dev.pytest", ">=7", "options.extras_require.dev.pytest"),
     ]
     assert [constraint.kind for constraint in unit.constraints] == [
         DependencyKind.PROD,
@@ -713,6 +713,11 @@ install_requires = not a requirement
         DependencyKind.OPTIONAL,
     ]
     assert (unit.runtime, [p.position for p in unit.problems]) == ({"python": ">=3.8"}, ["10:5"])
+    assert [(one.name, one.version) for one in unit.instances.values()] == [
+        ("requests", "2.25"),
+        ("urllib3", ""),
+        ("pytest", "7"),
+    ]
 
 
 def test_a_setup_cfg_can_point_to_requirements_files_or_be_computed() -> None:
@@ -757,10 +762,10 @@ setup(
     unit = one(files)
 
     assert declared(files, unit) == [
-        ("install_requires.requests", ">=2.25", None),
-        ("install_requires.urllib3", "<2", None),
-        ("tests_require.pytest", ">=7", None),
-        ("extras_require.web.django", "<4", None),
+        ("install_requires.requests", ">=2.25", "install_requires.requests"),
+        ("install_requires.urllib3", "<2", "install_requires.urllib3"),
+        ("tests_require.pytest", ">=7", "tests_require.pytest"),
+        ("extras_require.web.django", "<4", "extras_require.web.django"),
     ]
     assert [constraint.span is None for constraint in unit.constraints] == [False, True, False, False]
     assert [(p.position, p.reason) for p in unit.problems] == [
