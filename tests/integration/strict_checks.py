@@ -1,8 +1,10 @@
 """The strictest check that each real package manager has for a lockfile, by project."""
 
+import json
 import os
 import subprocess
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tools.bring import command_of, tools_folder
@@ -67,6 +69,43 @@ CHECKS: dict[str, tuple[Check, ...]] = {
         Check("pip-tools", (*_PIP, "requirements.txt"), program="pip"),
         Check("pip-tools", (*_PIP, "requirements-dev.txt"), program="pip"),
     ),
+}
+
+
+_YARN_1 = ("install", "--ignore-scripts", "--non-interactive")
+_YARN_4 = ("install", "--immutable", "--mode=skip-build", "--check-resolutions")
+_BUN = ("install", "--frozen-lockfile", "--lockfile-only", "--ignore-scripts")
+
+
+def checks_of(project: Path) -> tuple[Check, ...]:
+    """The checks of a JavaScript project by its lockfiles and the tools that its judgement names."""
+    named: dict[str, str] = json.loads((project / "expected.json").read_bytes())["project"].get("tools", {})
+    found: list[Check] = []
+    for path in sorted(project.rglob("*")):
+        make = _BY_LOCK.get(path.name)
+        if make is None:
+            continue
+        tool, checks = make
+        version = str(named.get(tool, ""))
+        name = tool if tool == "bun" else f"{tool}-{version.partition('.')[0]}"
+        folder = path.parent.relative_to(project).as_posix()
+        found += (replace(check, tool=name, folder=folder) for check in checks(path.name, name))
+    return tuple(found)
+
+
+_BY_LOCK: dict[str, tuple[str, Callable[[str, str], tuple[Check, ...]]]] = {
+    "package-lock.json": ("npm", lambda lock, tool: npm(tool, relock=lock)),
+    "npm-shrinkwrap.json": ("npm", lambda lock, tool: npm(tool, relock=lock)),
+    "pnpm-lock.yaml": ("pnpm", lambda _, tool: pnpm(tool)),
+    "yarn.lock": (
+        "yarn",
+        lambda lock, tool: (
+            (Check(tool, (*_YARN_1, "--frozen-lockfile")), Check(tool, _YARN_1, unchanged=lock))
+            if tool == "yarn-1"
+            else (Check(tool, _YARN_4, unchanged=lock),)
+        ),
+    ),
+    "bun.lock": ("bun", lambda lock, tool: (Check(tool, _BUN, unchanged=lock),)),
 }
 
 

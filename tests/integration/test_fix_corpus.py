@@ -6,26 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from dependfix_core.ecosystems.registry import FIXABLE
-from dependfix_core.metadata import RecordedMetadata
-from dependfix_core.metadata.addresses import RegistryAddresses
 from dependfix_core.model.alert import Alert
-from dependfix_core.model.files import Listing
 from dependfix_core.model.plan import Plan
 from dependfix_core.model.run import Applied
-from dependfix_core.model.steps import Step
-from dependfix_core.pipeline.build import Builder, RelockPolicy
-from dependfix_core.pipeline.fix import fix_checkout
-from dependfix_core.pipeline.plan import plan_repository
-from dependfix_core.process import SubprocessRunner
-from dependfix_core.relock import Relocker
+from dependfix_core.pipeline.build import RelockPolicy
 from dependfix_core.report.build import view_plan
-from dependfix_core.trees import drive
-from dependfix_core.workspace.git import GitCheckout
-from dependfix_core.workspace.tree import CheckoutTree
-from fakes.brought_tools import BroughtTools
 from fakes.corpus_metadata import corpus_records
-from fakes.planning import ALL, NOW, corpus_alerts, judge
+from fakes.planning import corpus_alerts, judge
+from integration.fixing import fixed
 from integration.materialised import PROJECTS, materialise
 from integration.strict_checks import CHECKS, run_check
 
@@ -42,24 +30,8 @@ async def fix(
     *,
     alerts: Sequence[Alert] | None = None,
 ) -> tuple[Plan, Applied]:
-    alerts = corpus_alerts(project.name) if alerts is None else alerts
-    metadata = RecordedMetadata(corpus_records())
-    runner = SubprocessRunner()
-    tree = CheckoutTree(top, runner)
-
-    def planned(listing: Listing) -> Step[Plan]:
-        return plan_repository(alerts, listing, ALL, FIXABLE, repository="acme/corpus", now=NOW)
-
-    plan = await drive(planned(await tree.listing()), tree, metadata)
-    builder = Builder(
-        ecosystems=FIXABLE,
-        metadata=RecordedMetadata(plan.records),
-        relocker=Relocker(runner, RegistryAddresses(), tools=BroughtTools(tools)),
-        relock=relock,
-    )
-    checkout = GitCheckout(top=top, git_dir=top / ".git", branch="main", head=None, remotes=())
-    applied = await fix_checkout(plan, alerts, checkout, builder=builder, replan=planned, runner=runner)
-    return plan, applied
+    chosen = corpus_alerts(project.name) if alerts is None else alerts
+    return await fixed(top, chosen, corpus_records(), tools, relock=relock)
 
 
 def marked(name: str) -> object:
