@@ -182,6 +182,9 @@ class Candidates(Protocol):
     def is_safe(self, package: str, version: str) -> bool:
         """Outside every range of every open alert, and not in a gap. Unknown versions are not safe."""
 
+    def is_no_worse(self, package: str, version: str, than: str) -> bool:
+        """Whether `version` is in no advisory that `than` is not in as well."""
+
     def crosses_line(self, left: str, right: str) -> bool:
         """Whether a move from `left` to `right` is a breaking one; not known counts as such."""
 
@@ -190,6 +193,7 @@ class Candidates(Protocol):
     ) -> Step[str | NoCandidate]:
         """The least safe version above `current` that `admits`, its own line first.
 
+        Where there is none, the least one that is no worse than `current`.
         `named` are versions that the requirement itself spells out (an exact
         pin): one of them serves where the registry cannot be asked.
         """

@@ -67,6 +67,22 @@ class Advisories:
             found = self._unsafe[key] = self._judge(ecosystem, package, version)
         return found
 
+    def faults(self, ecosystem: str, package: str, version: str) -> frozenset[str] | None:
+        """The advisories in whose ranges or gaps the version is or may be; None for a text that is no version."""
+        scheme = scheme_for(ecosystem)
+        parsed = scheme.try_parse(version) if scheme is not None else None
+        if not isinstance(parsed, Version):
+            return None
+        entries = self.entries(ecosystem, package)
+        return frozenset(
+            one.advisory for one in entries if not is_unsafe(parsed, [(one.vulnerable, one.patched)]).is_no
+        )
+
+    def is_no_worse(self, ecosystem: str, package: str, version: str, than: str) -> bool:
+        """Whether `version` is in no advisory that `than` is not in as well."""
+        mine, others = (self.faults(ecosystem, package, text) for text in (version, than))
+        return mine is not None and others is not None and mine <= others
+
     def _judge(self, ecosystem: str, package: str, version: str) -> Answer:
         entries = self.entries(ecosystem, package)
         if not entries:
@@ -188,6 +204,10 @@ class Chooser:
         """Certainly outside every range and gap of the open alerts."""
         return self._advisories.unsafe(self._graph.unit.ecosystem, package, version).is_no
 
+    def is_no_worse(self, package: str, version: str, than: str) -> bool:
+        """See `Candidates.is_no_worse`."""
+        return self._advisories.is_no_worse(self._graph.unit.ecosystem, package, version, than)
+
     def crosses_line(self, left: str, right: str) -> bool:
         """Whether a move from `left` to `right` is a breaking one; not known counts as such."""
         mine, other = self._scheme.try_parse(left), self._scheme.try_parse(right)
@@ -236,7 +256,29 @@ class Chooser:
         for candidate in targets.all:
             if admits(candidate.text):
                 return candidate.text
+        as_before = yield from self._no_worse(package, current, admits)
+        if as_before is not None:
+            return as_before
         return (yield from self._unlisted(package, admits, named))
+
+    def _no_worse(self, package: str, current: str, admits: Callable[[str], bool]) -> Step[str | None]:
+        """The least version above a vulnerable one, its own line first, that has no fault which that one has not."""
+        version = self._scheme.try_parse(current)
+        if isinstance(version, Unparsable) or self.is_safe(package, current):
+            return None
+        listing = yield from self._listing(package)
+        for candidate in sorted(self._pool(version, (), listing), key=lambda one: not one.same_line):
+            release = candidate.release
+            if (
+                release is not None
+                and not release.yanked
+                and self._is_stable_for(version, candidate.version)
+                and self._opening(package, candidate, current) is None
+                and admits(candidate.text)
+                and self.is_no_worse(package, candidate.text, current)
+            ):
+                return candidate.text
+        return None
 
     def newest(self, package: str, admits: Callable[[str], bool], named: Sequence[str] = ()) -> Step[str | NoCandidate]:
         """See `Candidates.newest`."""

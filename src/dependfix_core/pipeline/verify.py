@@ -4,7 +4,7 @@ The checks, by the numbers under which failures are reported:
 
 V1  Every written file parses as what it was.
 V2  No copy is in the range of an alert that is answered, except those that the plan leaves.
-V3  No version that came in is vulnerable by any open alert.
+V3  No version that came in is vulnerable by any open alert that the one in its place was not.
 V4  No requirement is unmet that was met before.
 V5  Manifests and lock agree as they did before.
 V6  Hashes and addresses are the registry's, on the hosts that were there.
@@ -106,11 +106,15 @@ def _still_vulnerable(after: LockUnit, claim: Claim) -> Iterator[CheckFailure]:
 
 
 def _newly_vulnerable(before: LockUnit, after: LockUnit, advisories: Advisories) -> list[CheckFailure]:
-    known = _versions(before)
+    """A vulnerable version that came in, unless one of the same package went that was no better."""
+    known, now = _versions(before), _versions(after)
     return [
         CheckFailure(check="V3", detail=f"{name} {version} came in and is vulnerable")
-        for name, version in sorted(_versions(after) - known)
+        for name, version in sorted(now - known)
         if not advisories.unsafe(after.ecosystem, name, version).is_no
+        and not any(
+            gone == name and advisories.is_no_worse(after.ecosystem, name, version, old) for gone, old in known - now
+        )
     ]
 
 

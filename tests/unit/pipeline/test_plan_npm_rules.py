@@ -248,6 +248,24 @@ def test_a_new_package_is_never_a_vulnerable_one() -> None:
     assert answer(planned, 2).outcome == "not-present"
 
 
+def test_what_moves_along_may_stay_as_vulnerable_as_it_was_but_no_more() -> None:
+    packages: Universe = {
+        "vuln": {"1.0.0": {"dep": "^1.0.0"}, "1.2.0": {"dep": "^1.1.0"}},
+        "dep": {"1.0.0": {}, "1.1.0": {}, "1.2.0": {}, "2.0.0": {}},
+    }
+    stays = alert(2, "dep", "< 2.0.0", "2.0.0")
+    worse = alert(3, "dep", ">= 1.1.0, < 1.2.0", "1.2.0")
+    manifest, tree = {"dependencies": {"vuln": "^1.0.0"}}, {"vuln": "1.0.0", "dep": "1.0.0"}
+
+    planned = plan(packages, manifest, tree, VULN, stays)
+    above = plan(packages, manifest, tree, VULN, stays, worse)
+
+    assert moves(planned) == {"vuln": ("1.0.0", "1.2.0"), "dep": ("1.0.0", "1.1.0")}
+    assert only(planned).alerts == (1,)
+    assert (answer(planned, 2).outcome, answer(planned, 2).reason) == ("refuse", "major-required")
+    assert moves(above) == {"vuln": ("1.0.0", "1.2.0"), "dep": ("1.0.0", "1.2.0")}
+
+
 def test_a_new_copy_does_not_shadow_what_others_found() -> None:
     packages: Universe = {
         "vuln": {"1.0.0": {}, "1.2.0": {"dep": "^2.0.0"}},

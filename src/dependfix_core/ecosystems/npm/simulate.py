@@ -633,7 +633,7 @@ class Simulation:
             node = self.state.nodes[where]
             if node is None or node is self._before.nodes.get(where):
                 continue
-            if not self._candidates.is_safe(node.name, node.version) and where not in self._before.nodes:
+            if not self._is_sound(node) and where not in self._before.nodes:
                 return Blocked(reason="constraint-conflict", detail=f"{node.name} {node.version} is not safe")
             links = [*self._layout.links_to(self.state, where), *self._layout.own_links(node)]
             for link in links:
@@ -646,6 +646,17 @@ class Simulation:
                 if not met and not (yield from self._facts.was_unmet(self._before, link)):
                     return self._refused(link, counting, found.where)
         return None
+
+    def _is_sound(self, node: Node) -> bool:
+        """Whether a copy is safe, or at least no worse than the one that lay there."""
+        if self._candidates.is_safe(node.name, node.version):
+            return True
+        before = self._layout.node(self._before, node.where)
+        return (
+            before is not None
+            and before.name == node.name
+            and self._candidates.is_no_worse(node.name, node.version, before.version)
+        )
 
     def _finish(self) -> None:
         if self._unrecorded:

@@ -83,6 +83,9 @@ class Least:
     def is_safe(self, package: str, version: str) -> bool:
         return f"{package} {version}" not in self.unsafe
 
+    def is_no_worse(self, package: str, version: str, than: str) -> bool:
+        return self.is_safe(package, version) or not self.is_safe(package, than)
+
     def crosses_line(self, left: str, right: str) -> bool:
         return Version(left).major != Version(right).major
 
