@@ -39,22 +39,34 @@ class HttpxTransport:
     """One connection pool with the trust, proxies and limits of a configuration."""
 
     def __init__(self, config: HttpConfig, transport: httpx.AsyncBaseTransport | None = None) -> None:
+        """Open nothing yet.
+
+        Raises:
+            ConfigurationError: The CA bundle or a proxy of the environment cannot be used.
+        """
         self._config = config
         bypass: dict[str, httpx.AsyncBaseTransport | None] = {}
         verify = trust(config.ca_bundle)
         if config.trust_env and config.proxy is None and transport is None:
             bypass = dict.fromkeys(_NO_PROXY)
-        self._client = httpx.AsyncClient(
-            headers={"user-agent": config.user_agent, "accept-encoding": "gzip"},
-            timeout=httpx.Timeout(config.read_timeout_s, connect=config.connect_timeout_s, pool=None),
-            limits=httpx.Limits(max_connections=64, max_keepalive_connections=16, keepalive_expiry=30),
-            verify=verify,
-            trust_env=config.trust_env and transport is None,
-            proxy=config.proxy,
-            mounts=bypass,
-            transport=transport,
-            follow_redirects=False,
-        )
+        try:
+            self._client = httpx.AsyncClient(
+                headers={"user-agent": config.user_agent, "accept-encoding": "gzip"},
+                timeout=httpx.Timeout(config.read_timeout_s, connect=config.connect_timeout_s, pool=None),
+                limits=httpx.Limits(max_connections=64, max_keepalive_connections=16, keepalive_expiry=30),
+                verify=verify,
+                trust_env=config.trust_env and transport is None,
+                proxy=config.proxy,
+                mounts=bypass,
+                transport=transport,
+                follow_redirects=False,
+            )
+        except (ValueError, ImportError, httpx.InvalidURL):
+            # Never chained: the address can hold a password. (A SOCKS proxy asks for a package of its own.)
+            raise ConfigurationError(
+                "the proxy that the environment names cannot be used",
+                hint="HTTPS_PROXY, HTTP_PROXY and ALL_PROXY take addresses like http://HOST:PORT.",
+            ) from None
         # No service may leave something behind that is sent with the next request.
         self._client.cookies.jar.set_policy(DefaultCookiePolicy(allowed_domains=[]))
 

@@ -495,6 +495,19 @@ async def test_unusable_ca_bundle_is_a_configuration_error(tmp_path: Path, conte
     assert str(tmp_path) not in str(caught.value.to_dict())
 
 
+@pytest.mark.parametrize("address", ["socks5://u:hunter2@proxy.example:1", "gopher://u:hunter2@proxy.example"])
+async def test_unusable_proxy_of_the_environment_is_a_configuration_error(
+    monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", address)
+
+    with pytest.raises(ConfigurationError) as caught:
+        await HttpClient(HttpConfig()).request("GET", f"{API}/x")
+
+    assert caught.value.message == "the proxy that the environment names cannot be used"
+    assert "hunter2" not in str(caught.value.to_dict())
+
+
 async def test_folder_of_certificates_is_a_ca_bundle(tmp_path: Path) -> None:
     from dependfix_core.http.transport import trust
 
