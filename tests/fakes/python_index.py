@@ -98,6 +98,8 @@ class PythonIndex:
     login: str = ""
     requests: list[Request] = field(default_factory=list)
     files: dict[str, tuple[Published, bytes, str]] = field(default_factory=dict)
+    faults: dict[str, tuple[int, str, bytes]] = field(default_factory=dict)
+    """Package → status, content type and body that its page is answered with."""
 
     def __post_init__(self) -> None:
         self.publish(self.published)
@@ -184,7 +186,9 @@ def _handler_for(index: PythonIndex) -> type[BaseHTTPRequestHandler]:
                 self.answer(401, b"", "text/plain", **{"WWW-Authenticate": 'Basic realm="index"'})
                 return
             parts = path.strip("/").split("/")
-            if parts[0] == "simple" and len(parts) == 2 and (page := index.page(parts[1])) is not None:
+            if len(parts) == 2 and (fault := index.faults.get(parts[1])) is not None:
+                self.answer(fault[0], fault[2], fault[1])
+            elif parts[0] == "simple" and len(parts) == 2 and (page := index.page(parts[1])) is not None:
                 if "json" in (self.headers.get("accept") or ""):
                     self.answer(200, json.dumps(page).encode(), "application/vnd.pypi.simple.v1+json")
                 else:

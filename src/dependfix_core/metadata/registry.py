@@ -124,9 +124,13 @@ class RegistryMetadata:
             site = address.url.removesuffix("/simple")
             if site == address.url:
                 raise
-            response = await self._get(
-                f"{site}/pypi/{quote(key.name, safe='')}/json", address, accept="application/json"
-            )
+            try:
+                response = await self._get(
+                    f"{site}/pypi/{quote(key.name, safe='')}/json", address, accept="application/json"
+                )
+            except _NoAnswerError:
+                # What the page itself was answered with says more than that there is no other one.
+                raise simple from None
             return read_project_json(key, response.content, url=response.url)
 
     async def _ask_release(self, key: RecordKey, package: PackageRecord) -> Record:

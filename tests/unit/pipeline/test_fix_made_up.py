@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from dependfix_core.ecosystems.pip.write_poetry import content_hashes
 from fakes.corpus_metadata import corpus_records
 from fakes.planning import build_files, plan_files
 from fakes.universe import alert, registry
@@ -56,9 +57,10 @@ async def test_a_copy_that_a_resolution_replaces_goes_and_its_descriptor_joins_t
 
 
 async def test_a_poetry_lock_that_poetry_did_not_lay_out_is_left_to_poetry() -> None:
+    manifest = b'[tool.poetry]\nname = "app"\n\n[tool.poetry.dependencies]\npython = "*"\nidna = "*"\n'
     files = {
-        "pyproject.toml": b'[tool.poetry]\nname = "app"\n\n[tool.poetry.dependencies]\npython = "*"\nidna = "*"\n',
-        "poetry.lock": b"""[[package]]
+        "pyproject.toml": manifest,
+        "poetry.lock": f"""[[package]]
 name = "idna"
 version = "3.3"
 description = ""
@@ -72,8 +74,8 @@ hash = "sha256:00"
 [metadata]
 lock-version = "2.0"
 python-versions = "*"
-content-hash = "00"
-""",
+content-hash = "{content_hashes(manifest)[2]}"
+""".encode(),
     }
     alerts = [alert(1, "idna", "< 3.7", "3.7", manifest="poetry.lock", ecosystem="pip")]
 

@@ -1,22 +1,21 @@
 """Where do a Python unit's manifests and its lock say different things?"""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from packaging.utils import canonicalize_name
 
 from dependfix_core.ecosystems.base import Finding
+from dependfix_core.ecosystems.pip.in_step import hash_differs
 from dependfix_core.ecosystems.pip.requirements import RequirementsFile, read_requirements
 from dependfix_core.ecosystems.pip.resolution import Facts
-from dependfix_core.ecosystems.pip.toml_text import TomlTextError, strings_of, table_of, tables_of
-from dependfix_core.ecosystems.pip.write_pdm import pdm_content_hash
-from dependfix_core.ecosystems.pip.write_pipenv import pipfile_hash
-from dependfix_core.ecosystems.pip.write_poetry import content_hashes
+from dependfix_core.ecosystems.pip.toml_text import strings_of, table_of, tables_of
 from dependfix_core.ecosystems.pip.write_uv import canonical_specifier
 from dependfix_core.model.files import FileContent
 from dependfix_core.model.lock import Constraint, DependencyKind, Instance, LockUnit, SourceKind
 from dependfix_core.model.steps import Step, file_contents
 
+_HASHED: Final = frozenset({"poetry-lock", "pdm-lock", "pipfile-lock"})
 _NARROWS: Final = (DependencyKind.BUILD, DependencyKind.CONSTRAINT)
 _Entry = tuple[str, str, tuple[str, ...]]
 """(package, specifier as uv writes it, extras)"""
@@ -31,7 +30,7 @@ def disagreements(unit: LockUnit, facts: Facts) -> Step[list[Finding]]:
         files = yield from file_contents(path for path in unit.files if path.endswith((".txt", ".in", ".pip")))
         read = [read_requirements(path, file.content) for path, file in files.items() if isinstance(file, FileContent)]
         found += _layers(unit, facts, {file.path: file for file in read})
-    elif unit.format in _HASHES and unit.manifests:
+    elif unit.format in _HASHED and unit.manifests:
         (manifest,) = unit.manifests
         held = (yield from file_contents([manifest]))[manifest]
         if isinstance(held, FileContent):
@@ -58,29 +57,8 @@ def _not_locked(unit: LockUnit, facts: Facts) -> Iterator[Finding]:
 # Content hashes.
 
 
-def _pipfile_hashes(pipfile: bytes) -> tuple[str, ...]:
-    return (pipfile_hash(pipfile),)
-
-
-def _pdm_hashes(pyproject: bytes) -> tuple[str, ...]:
-    return (pdm_content_hash(pyproject),)
-
-
-_HASHES: Final[Mapping[str, Callable[[bytes], tuple[str, ...]]]] = {
-    "poetry-lock": content_hashes,
-    "pipfile-lock": _pipfile_hashes,
-    "pdm-lock": _pdm_hashes,
-}
-"""Format → the digests that its tool's versions compute of a manifest."""
-
-
 def _content_hash(unit: LockUnit, manifest: FileContent) -> Iterator[Finding]:
-    written = unit.settings.get("content_hash")
-    try:
-        computed = _HASHES[unit.format](manifest.content)
-    except (TomlTextError, TypeError):
-        return
-    if written and written not in computed:
+    if hash_differs(unit, manifest.content):
         yield Finding(check="V5", where=manifest.path, detail="the content hash in the lock is not that of the file")
 
 

@@ -5,6 +5,7 @@ Source: https://pipenv.pypa.io/en/latest/pipfile.html
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -160,9 +161,17 @@ def read_pipfile_lock(path: str, content: bytes) -> PipfileLock:
     )
 
 
+def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twin = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
+        raise PipfileLockError("", f"{twin!r} is there twice")
+    return found
+
+
 def _read_json(content: bytes) -> dict[str, Any]:
     try:
-        data = json.loads(content.removeprefix(UTF8_BOM).decode("utf-8"))
+        data = json.loads(content.removeprefix(UTF8_BOM).decode("utf-8"), object_pairs_hook=_without_twins)
     except UnicodeDecodeError as error:
         raise PipfileLockError(line_and_column(content, error.start), "not UTF-8") from None
     except json.JSONDecodeError as error:

@@ -70,6 +70,10 @@ def read_poetry_lock(path: str, content: bytes) -> PoetryLock:
             )
         )
         packages = []
+    if packages and not metadata:
+        problems.append(
+            Problem(path=path, position="metadata", message="metadata is missing", reason="unsupported-lock-format")
+        )
     complete = [entry for entry in packages if _is_complete(entry)]
     if len(complete) < len(packages):
         problems.append(Problem(path=path, position="package", message="an entry without a name or version"))

@@ -10,6 +10,7 @@ from posixpath import basename, dirname, join
 from typing import Final
 
 from dependfix_core.ecosystems.pip.floors import with_floors
+from dependfix_core.ecosystems.pip.in_step import out_of_step
 from dependfix_core.ecosystems.pip.lock_graph import with_reach
 from dependfix_core.ecosystems.pip.pdm_lock import read_pdm_lock
 from dependfix_core.ecosystems.pip.pipfile import (
@@ -145,7 +146,9 @@ def _pylocks(listing: Listing, folder: str) -> list[str]:
 def _lock_unit(listing: Listing, lock: str) -> Step[tuple[LockUnit, ...]]:
     content = yield from file_content(lock)
     if not isinstance(content, FileContent):
-        return (_broken(lock, Problem(path=lock, position="", message=f"not read: {content.value}")),)
+        return (
+            _broken(lock, Problem(path=lock, position="", message=f"not read: {content.value}", reason="unreadable")),
+        )
     name = basename(lock)
     readers: dict[str, Callable[[Listing, FileContent], Step[LockUnit]]] = {
         "uv.lock": _uv_unit,
@@ -158,7 +161,18 @@ def _lock_unit(listing: Listing, lock: str) -> Step[tuple[LockUnit, ...]]:
     except (TomlTextError, PipfileLockError) as error:
         problem = Problem(path=lock, position=error.position, message=error.message, reason="unsupported-lock-format")
         return (_broken(lock, problem),)
-    return (unit,)
+    found = yield from file_contents(unit.manifests)
+    texts = {path: file.content for path, file in found.items() if isinstance(file, FileContent)}
+    problems = (*unit.problems, *_unread_manifests(unit), *out_of_step(unit, texts))
+    return (replace(unit, problems=problems),)
+
+
+def _unread_manifests(unit: LockUnit) -> Iterator[Problem]:
+    """Manifests beside the lock that nobody could read: what they ask for is not known."""
+    for one in unit.problems:
+        if basename(one.path) in _LONE_MANIFESTS and one.path not in unit.manifests:
+            said = f"{one.path}:{one.position}" if one.position else one.path
+            yield Problem(path=unit.unit, position="", message=f"{said}: {one.message}", reason="unreadable")
 
 
 def _broken(path: str, problem: Problem) -> LockUnit:
@@ -184,7 +198,9 @@ def _lone_units(listing: Listing, path: str) -> Step[tuple[LockUnit, ...]]:
     """A manifest without a lock, unless it takes its requirements from files of their own."""
     content = yield from file_content(path)
     if not isinstance(content, FileContent):
-        return (_broken(path, Problem(path=path, position="", message=f"not read: {content.value}")),)
+        return (
+            _broken(path, Problem(path=path, position="", message=f"not read: {content.value}", reason="unreadable")),
+        )
     try:
         manifest = (
             read_pipfile(path, content.content) if basename(path) == "Pipfile" else read_manifest(path, content.content)

@@ -13,6 +13,7 @@ from typing import Final
 from packaging.utils import canonicalize_name
 
 from dependfix_core.ecosystems.pip.floors import with_floors
+from dependfix_core.ecosystems.pip.in_step import out_of_step
 from dependfix_core.ecosystems.pip.lock_graph import with_reach
 from dependfix_core.ecosystems.pip.poetry_lock import admits
 from dependfix_core.ecosystems.pip.pyproject import PyProject, read_pyproject
@@ -45,6 +46,8 @@ _LISTED_EXTENSION: Final = re.compile(r"(?i)\.(?:txt|in|pip)$")
 _DEVELOPMENT_NAME: Final = re.compile(
     r"(?i)(?:^|[-_./])(?:dev|develop|development|test|tests|testing|lint|docs?|ci)(?:[-_.]|$)"
 )
+_MERGE: Final = re.compile(rb"(?:<{7}|>{7}|={7}|\|{7})(?:\s|$)")
+_DIGEST_CHARS: Final = {"sha256": 64, "sha384": 96, "sha512": 128}
 _MANIFEST: Final = frozenset({"pyproject.toml", "setup.cfg", "setup.py"})
 
 Manifest = PyProject | SetupCfg | SetupPy
@@ -101,7 +104,13 @@ def read_requirement_units(listing: Listing, paths: Iterable[str]) -> Step[tuple
     asked = sorted(set(paths))
     tree = _Tree()
     yield from _load(listing, asked, tree)
-    return tuple(_unit(tree, component) for component in _components(tree) if not component.isdisjoint(asked))
+    units = [_unit(tree, component) for component in _components(tree) if not component.isdisjoint(asked)]
+    return (*units, *(_unread(path, tree.absent[path]) for path in asked if path in tree.absent))
+
+
+def _unread(path: str, absence: Absence) -> LockUnit:
+    problem = Problem(path=path, position="", message=f"not read: {absence.value}", reason="unreadable")
+    return LockUnit(unit=path, ecosystem=ECOSYSTEM, format="requirements", files=(path,), problems=(problem,))
 
 
 def _load(listing: Listing, asked: Sequence[str], tree: _Tree) -> Step[None]:
@@ -219,7 +228,7 @@ def _unit(tree: _Tree, component: set[str]) -> LockUnit:
     registries = _registries(files, manifests)
     problems = [problem for part in (*files, *manifests) for problem in part.problems]
     problems.extend(problem for problem in tree.problems if problem.path in component)
-    return LockUnit(
+    unit = LockUnit(
         unit=min(component, key=lambda path: _rank(tree, path, compiled, constraining)),
         ecosystem=ECOSYSTEM,
         format="requirements",
@@ -249,6 +258,26 @@ def _unit(tree: _Tree, component: set[str]) -> LockUnit:
             "names": {manifest.path: manifest.name for manifest in manifests if manifest.name},
         },
     )
+    return replace(unit, problems=(*unit.problems, *_torn(unit.unit, files), *out_of_step(unit, {})))
+
+
+def _torn(unit: str, files: Iterable[RequirementsFile]) -> Iterator[Problem]:
+    """Where one of the files is not whole: a merge is not resolved, or the text is cut."""
+
+    def problem(path: str, number: int, message: str) -> Problem:
+        return Problem(path=unit, position=f"{path}:{number}", message=message, reason="unsupported-lock-format")
+
+    for file in files:
+        for number, line in enumerate(file.content.splitlines(), start=1):
+            if _MERGE.match(line):
+                yield problem(file.path, number, "a merge conflict is not resolved")
+                break
+        for one in file.lines:
+            for text in one.hashes:
+                algorithm, _, digest = text.partition(":")
+                if algorithm in _DIGEST_CHARS and len(digest) != _DIGEST_CHARS[algorithm]:
+                    yield problem(file.path, one.number, f"a hash of {one.name} is cut")
+                    break
 
 
 def _rank(tree: _Tree, path: str, compiled: set[str], constraining: set[str]) -> tuple[object, ...]:

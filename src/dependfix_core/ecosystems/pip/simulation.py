@@ -184,10 +184,12 @@ class Simulation:
         release = details if isinstance(details, Release) else listed
         if release is None:
             self.needs_tool = True
+            self._warn(f"the index says nothing of {copy.name} {copy.version}")
             return None
         files = (listed.files if listed is not None else ()) or release.files
         if self.after.facts.has_hashes and not (files and all(file.hashes.get("sha256") for file in files)):
             self.needs_tool = True
+            self._warn(f"the hashes of {copy.name} {copy.version} are not known")
         before = (yield from self._listed(old)) if old is not None else None
         return self._floor(copy, release, before) or self._wheels(copy, files, before)
 

@@ -44,7 +44,9 @@ def write_unit(unit: LockUnit, remediations: Sequence[Remediation]) -> Step[Chan
     """The files of `unit` after all `remediations` together, or why they cannot be written here."""
     for index, remediation in enumerate(remediations):
         if remediation.needs_tool:
+            why = "; ".join(remediation.warnings)
             detail = f"{remediation.package_name}: {unit.tool or 'the package manager'} has to resolve this"
+            detail += f", since {why}" if why else ""
             return WriteRefusal(reason="tool-required", detail=detail, remediation=index)
     moves = _moves(remediations)
     if isinstance(moves, WriteRefusal):

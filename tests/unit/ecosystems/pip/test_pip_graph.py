@@ -518,6 +518,7 @@ def test_what_nothing_is_known_of_is_the_tool_s_to_complete() -> None:
 
     assert verdict.needs_tool
     assert verdict.warnings == (
+        "the index says nothing of net 1.1",
         "what net 1.1 needs is not known",
         "whether web 1.0 admits net 1.1 is not known",
     )

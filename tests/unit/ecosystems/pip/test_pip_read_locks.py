@@ -820,13 +820,16 @@ def test_a_broken_file_is_a_unit_with_a_problem(path: str, content: bytes, posit
     assert (unit.unit, unit.instances) == (path, {})
 
 
-def test_a_broken_manifest_leaves_its_lock_readable() -> None:
+def test_a_broken_manifest_leaves_its_lock_readable_and_says_so() -> None:
     files = {**UV_WORKSPACE, "packages/lib/pyproject.toml": b"[project\n"}
 
     unit = one(files, "uv.lock")
 
     assert len(unit.instances) == 10
-    assert [(p.path, p.position) for p in unit.problems] == [("packages/lib/pyproject.toml", "1:9")]
+    assert [(p.path, p.position, p.reason) for p in unit.problems] == [
+        ("packages/lib/pyproject.toml", "1:9", ""),
+        ("uv.lock", "", "unreadable"),
+    ]
 
 
 def test_side_by_side_the_lock_of_the_manifest_s_own_tool_decides() -> None:
