@@ -56,6 +56,72 @@ async def test_a_copy_that_a_resolution_replaces_goes_and_its_descriptor_joins_t
     }
 
 
+async def test_a_catalog_entry_that_a_forced_version_points_to_is_written_there_and_in_the_lock() -> None:
+    packages: dict[str, dict[str, dict[str, Any]]] = {
+        "vuln": {"1.0.0": {}, "1.2.0": {}},
+        "loose": {"1.0.0": {"vuln": "^1.0.0"}},
+    }
+    lock = """lockfileVersion: '9.0'
+
+settings:
+  autoInstallPeers: true
+  excludeLinksFromLockfile: false
+
+overrides:
+  vuln: 1.0.0
+
+importers:
+
+  .:
+    dependencies:
+      loose:
+        specifier: ^1.0.0
+        version: 1.0.0
+      vuln:
+        specifier: 1.0.0
+        version: 1.0.0
+
+packages:
+
+  loose@1.0.0:
+    resolution: {integrity: sha512-loose-1.0.0}
+
+  vuln@1.0.0:
+    resolution: {integrity: sha512-vuln-1.0.0}
+
+snapshots:
+
+  loose@1.0.0:
+    dependencies:
+      vuln: 1.0.0
+
+  vuln@1.0.0: {}
+"""
+    workspace = "catalogs:\n  safe:\n    vuln: '1.0.0' # reviewed\noverrides:\n  vuln: catalog:safe\n"
+    manifest = {"name": "app", "dependencies": {"loose": "^1.0.0", "vuln": "catalog:safe"}}
+    files = {
+        "package.json": json.dumps({**manifest, "packageManager": "pnpm@10.34.8"}).encode(),
+        "pnpm-lock.yaml": lock.encode(),
+        "pnpm-workspace.yaml": workspace.encode(),
+    }
+    alerts = [alert(1, "vuln", "< 1.2.0", "1.2.0", manifest="pnpm-lock.yaml")]
+
+    plan = plan_files(files, alerts, registry(packages))
+    built = await build_files(files, alerts, plan)
+
+    assert built.rejected == {}
+    after = lock.replace("vuln: 1.0.0", "vuln: 1.2.0").replace("vuln@1.0.0", "vuln@1.2.0")
+    after = after.replace("vuln-1.0.0", "vuln-1.2.0")
+    after = after.replace(
+        "vuln:\n        specifier: 1.0.0\n        version: 1.0.0",
+        "vuln:\n        specifier: 1.2.0\n        version: 1.2.0",
+    )
+    assert {change.path: (change.after or b"").decode() for change in built.changes.changes} == {
+        "pnpm-lock.yaml": after,
+        "pnpm-workspace.yaml": workspace.replace("1.0.0", "1.2.0"),
+    }
+
+
 async def test_a_poetry_lock_that_poetry_did_not_lay_out_is_left_to_poetry() -> None:
     manifest = b'[tool.poetry]\nname = "app"\n\n[tool.poetry.dependencies]\npython = "*"\nidna = "*"\n'
     files = {

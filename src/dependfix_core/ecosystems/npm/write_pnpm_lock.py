@@ -494,10 +494,12 @@ class _Work:
             ),
             None,
         )
-        if declared is None or declared.startswith("catalog:"):
+        if declared is None:
             return stored
         asker = str(manifest.get("name", ""))
         now = _forced(self._forces, asker, name, declared)
+        if now == declared and declared.startswith("catalog:"):
+            return stored
         is_edited = (folder, name) in self._edited
         return now if is_edited or now != _forced(self._forces_before, asker, name, declared) else stored
 
