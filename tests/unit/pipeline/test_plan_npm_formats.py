@@ -384,6 +384,30 @@ def test_yarn_forces_by_parent() -> None:
     assert moves(planned) == {"vuln@~1.0.0": ("1.0.0", "1.2.0")}
 
 
+def test_a_resolution_of_yarn_1_that_would_reach_another_line_is_a_conflict() -> None:
+    packages: Universe = {
+        "vuln": {"1.0.0": {}, "1.2.0": {}, "2.0.0": {}},
+        "parent": {"1.0.0": {"vuln": "~1.0.0"}, "2.0.0": {"vuln": "~2.0.0"}},
+        "other": {"1.0.0": {"parent": "^2.0.0"}},
+    }
+    files = yarn(
+        {"parent": "^1.0.0", "other": "1.0.0"},
+        {
+            "other@1.0.0": ("1.0.0", {"parent": "^2.0.0"}),
+            "parent@^1.0.0": ("1.0.0", {"vuln": "~1.0.0"}),
+            "parent@^2.0.0": ("2.0.0", {"vuln": "~2.0.0"}),
+            "vuln@~1.0.0": ("1.0.0", {}),
+            "vuln@~2.0.0": ("2.0.0", {}),
+        },
+    )
+    across = alert(1, "vuln", "< 2.0.0", "2.0.0", manifest="yarn.lock")
+
+    planned, majors = plan(files, packages=packages, lock="yarn.lock"), plan(files, across, packages=packages)
+
+    assert (answer(planned).reason, answer(planned).blocked_by) == ("constraint-conflict", "parent 1.0.0 asks `~1.0.0`")
+    assert answer(majors).reason == "major-required"
+
+
 def test_yarn_changes_a_resolution_that_forces_the_bad_version() -> None:
     files = yarn(
         {"loose": "^1.0.0"},

@@ -283,6 +283,22 @@ def test_a_new_copy_does_not_shadow_what_others_found() -> None:
     assert moves(planned)["holder/vuln/dep"] == (None, "2.0.0")
 
 
+def test_a_new_copy_lies_beside_the_peers_that_fit_it() -> None:
+    packages: Universe = {
+        "vuln": {"1.0.0": {}, "1.2.0": {"core": "^8.0.0", "core-plugin": "^1.0.0"}, "1.3.0": {}},
+        "core": {"7.0.0": {}, "8.0.0": {}},
+        "core-plugin": {"1.0.0": {"peer:core": "^8.0.0"}},
+    }
+
+    planned = plan(packages, {"dependencies": {"vuln": "^1.0.0", "core": "^7.0.0"}}, {"vuln": "1.0.0", "core": "7.0.0"})
+
+    assert moves(planned) == {
+        "vuln": ("1.0.0", "1.2.0"),
+        "vuln/core": (None, "8.0.0"),
+        "vuln/core-plugin": (None, "1.0.0"),
+    }
+
+
 def test_an_optional_peer_that_nobody_answered_stays_unanswered() -> None:
     packages: Universe = {
         "vuln": {"1.0.0": {}, "1.2.0": {"debug": "^4.0.0"}},

@@ -153,7 +153,7 @@ class OverrideWriter:
             ways = [*versioned, by_parent]
         ways = [way for way in ways if way and not self._clashes(way)]
         if not ways:
-            return NoOverride(reason="override-unsupported", detail=f"no selector reaches only this copy of {package}")
+            return NoOverride(reason="constraint-conflict", detail=f"no selector reaches only this copy of {package}")
         return tuple(ways)
 
     def unsupported(self) -> NoOverride | None:

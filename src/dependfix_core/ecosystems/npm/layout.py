@@ -11,7 +11,7 @@ what it does not mention is as in the lockfile.
 
 import posixpath
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from dependfix_core.ecosystems.npm.asks import (
@@ -250,8 +250,11 @@ class Layout(ABC):
         """Copies that the requirement could be made to lead to."""
 
     @abstractmethod
-    def place(self, state: State, link: Link, version: str) -> str | None:
-        """Where a new copy of `version` for the requirement would go; None when there is no room for it."""
+    def place(self, state: State, link: Link, version: str, asks: Sequence[Ask] = ()) -> str | None:
+        """Where a new copy of `version` for the requirement would go; None when there is no room for it.
+
+        `asks` are its own requirements: beside its peers is better than above them.
+        """
 
     @abstractmethod
     def connect(self, state: State, link: Link, where: str) -> None:
@@ -328,8 +331,16 @@ class TreeLayout(Layout):
         node = self.node(state, found) if found is not None else None
         return [node] if node is not None else []
 
-    def place(self, state: State, link: Link, version: str) -> str | None:
-        """The highest folder without a copy of that name where it shadows nobody and answers nobody it should not."""
+    def place(self, state: State, link: Link, version: str, asks: Sequence[Ask] = ()) -> str | None:
+        """The highest folder without a copy of that name where it shadows nobody and answers nobody it should not.
+
+        One where its peers do not fit is taken only when there is no other.
+        """
+        peers = [ask for ask in asks if ask.is_peer]
+        fitting = self._place(state, link, version, peers) if peers else None
+        return fitting if fitting is not None else self._place(state, link, version, ())
+
+    def _place(self, state: State, link: Link, version: str, peers: Sequence[Ask]) -> str | None:
         name = link.ask.name
         others = [one for one in self.asking(state, name) if one != link and one.ask.name == name]
         best: str | None = None
@@ -339,12 +350,22 @@ class TreeLayout(Layout):
             if self.exists(state, candidate):
                 return best
             if not self._disturbs(state, here, version, others):
-                best = candidate
+                if self._is_beside(state, candidate, peers):
+                    best = candidate
             elif best is not None:
                 return best
             if not here:
                 return best
             here = self._above(here)
+
+    def _is_beside(self, state: State, where: str, peers: Iterable[Ask]) -> bool:
+        """Whether what lies beside `where`, or above, is what `peers` want; what is nowhere may still come."""
+        for link in (Link(where, ask) for ask in peers):
+            target = self.target(state, link)
+            node = self.node(state, target) if target is not None else None
+            if node is not None and not self.counting(state, link).want.is_met_by(node.version):
+                return False
+        return True
 
     def connect(self, state: State, link: Link, where: str) -> None:
         """Nothing to write: places decide."""
@@ -455,8 +476,9 @@ class LinkLayout(Layout):
         nodes = self.copies(state, package)
         return sorted(nodes, key=lambda node: node.where != found)
 
-    def place(self, state: State, link: Link, version: str) -> str | None:
+    def place(self, state: State, link: Link, version: str, asks: Sequence[Ask] = ()) -> str | None:
         """The key of the new entry."""
+        del asks
         want = self.counting(state, link).want
         if not self._by_descriptor:
             return f"{want.package}@{version}"

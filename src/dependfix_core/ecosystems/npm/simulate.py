@@ -511,13 +511,14 @@ class Simulation:
             version = yield from self._candidates.newest(want.package, _admitting([want], excluded), want.named)
             if isinstance(version, NoCandidate):
                 return NoCandidate(reason=failure.reason, detail=failure.detail) if failure is not None else version
-            where = self._layout.place(self.state, link, version)
+            fresh = yield from self._fresh("", want.package, version, None)
+            where = self._layout.place(self.state, link, version, fresh.asks)
             if where is None:
                 replaced = yield from self._replace_in_the_way(link, want, version)
                 if replaced is not None:
                     return replaced
                 return NoCandidate(reason="constraint-conflict", detail=f"there is no place for another {want.package}")
-            fresh = yield from self._fresh(where, want.package, version, None)
+            fresh = replace(fresh, where=where)
             failure = yield from self._check_release(None, fresh)
             if failure is None:
                 self._added += 1
