@@ -36,6 +36,7 @@ NAMES = (
     "direct-out",
     "direct-extra",
     "marked",
+    "ranged",
     "below-in",
     "below-up",
     "below-stuck",
@@ -47,6 +48,7 @@ STRATEGIES = {
     "direct-out": "manifest-bump",
     "direct-extra": "lock-in-range",
     "marked": "lock-in-range",
+    "ranged": "lock-in-range",
     "below-in": "lock-in-range",
     "below-up": "parent-refresh",
     "below-stuck": "override",
@@ -65,6 +67,7 @@ def declared(dialect: Dialect) -> Declared:
             "direct-in>=1.0",
             "direct-out==1.0",
             "direct-extra[plus]>=1.0,<2",
+            "ranged>=1.0",
             f"marked>=1.0 ; sys_platform == '{platform}'",
             "tree-in>=1.0",
             "tree-up>=1.0",
@@ -79,9 +82,10 @@ def then() -> list[Published]:
         "tree-in": ("below-in>=1.0,<2",),
         "tree-up": ("below-up<1.1",),
         "tree-stuck": ("below-stuck<1.1",),
-        "direct-extra": ('helper>=1.0 ; extra == "plus"', "bystander"),
+        "direct-extra": ('help_er>=1.0 ; extra == "plus"', "bystander"),
+        "ranged": ('lowly>=0.5 ; python_version < "3.11"', 'lowly>=0.6 ; python_version >= "3.11"'),
     }
-    names = ("bystander", "helper", *NAMES, "tree-in", "tree-up", "tree-stuck")
+    names = ("bystander", "help-er", "lowly", *NAMES, "tree-in", "tree-up", "tree-stuck")
     return [
         Published(name=name, version="1.0", requires=needs.get(name, ()), requires_python=">=3.8", summary=f"{name}!")
         for name in names
@@ -89,19 +93,29 @@ def then() -> list[Published]:
 
 
 def later() -> list[Published]:
+    needs = {
+        # Names and numbers are spelled in other ways than before.
+        "direct-extra": ('Help.Er>=0.09.0 ; extra == "plus"', "Bystander>=0.05"),
+        # Only one of the ranges makes the package below move along.
+        "ranged": ('lowly>=0.5 ; python_version < "3.11"', 'lowly>=1.1 ; python_version >= "3.11"'),
+    }
     more = [
         Published(
             name=name,
             version=version,
             requires_python=">=3.9",
-            requires=('helper>=0.9 ; extra == "plus"', "bystander>=0.5") if name == "direct-extra" else (),
+            requires=needs.get(name, ()),
             summary=f"{name} {version}",
         )
         for name in NAMES
         for version in ("1.1", "1.2")
     ]
     more += [Published(name="tree-up", version="1.1", requires=("below-up>=1.1",), requires_python=">=3.8")]
-    return [*more, Published(name="bystander", version="1.1"), Published(name="helper", version="1.1")]
+    return [
+        *more,
+        Published(name="bystander", version="1.1"),
+        *[Published(name=name, version="1.1", requires_python=">=3.8") for name in ("help-er", "lowly")],
+    ]
 
 
 async def fixed(

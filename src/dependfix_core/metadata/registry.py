@@ -228,12 +228,14 @@ def _host(url: str) -> str:
 
 
 def _detailed(listed: Release, metadata: CoreMetadata) -> Release:
-    runtime = {"python": metadata.requires_python} if metadata.requires_python else listed.requires_runtime
+    # The index says the same in the words that most tools take over.
+    packaged = {"python": metadata.requires_python} if metadata.requires_python else {}
+    extra = {"provides-extra": metadata.provides_extra, "summary": metadata.summary}
     return replace(
         listed,
         dependencies=metadata.dependencies,
-        requires_runtime=runtime,
-        extra={"provides-extra": metadata.provides_extra, "summary": metadata.summary},
+        requires_runtime=listed.requires_runtime or packaged,
+        extra={**extra, "requires-python": metadata.requires_python} if metadata.requires_python else extra,
     )
 
 

@@ -232,8 +232,11 @@ def _wrong_notes(
                     detail = f"{pin.path}: {one.name} is noted to come by {parent}, which does not ask for it"
                     yield Finding(check="V7", where=where, detail=detail)
             for parent, places in sorted(pinned[pin.path].items()):
+                # What only some platforms need is noted where the file was made for them; nobody knows for which.
                 asks = any(
-                    need.name == one.name and where in resolution.targets_of(place, need)
+                    need.name == one.name
+                    and need.mask == resolution.mask(unit.instances[place])
+                    and where in resolution.targets_of(place, need)
                     for place in places
                     for need in needs.get(place, ())
                 )

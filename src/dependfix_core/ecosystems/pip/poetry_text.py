@@ -16,8 +16,11 @@ from dependfix_core.model.records import ReleaseDependency
 _EXTRA: Final = re.compile(r"""\s*extra\s*==\s*["']([^"']+)["']\s*""")
 
 
-def constraint_text(specifier: str) -> str | None:
-    """`<4,>=2` as `>=2,<4`, `==1.0` as `1.0`, nothing as `*`; `None` for what is not certain."""
+def constraint_text(specifier: str, *, is_new: bool = True) -> str | None:
+    """`<4,>=2` as `>=2,<4`, `==1.0` as `1.0`, nothing as `*`; `None` for what is not certain.
+
+    Since poetry 2 (`is_new`) numbers have no leading zeros.
+    """
     try:
         parts = [Specifier(part.strip()) for part in specifier.split(",") if part.strip()]
         if not parts:
@@ -26,23 +29,33 @@ def constraint_text(specifier: str) -> str | None:
         upper = [part for part in parts if part.operator in {"<", "<="}]
         excluded = [part for part in parts if part.operator == "!="]
         if len(lower) > 1 or len(upper) > 1 or len(lower) + len(upper) + len(excluded) < len(parts):
-            return _special(parts)
+            return _special(parts, is_new=is_new)
         excluded.sort(key=lambda part: Version(part.version.removesuffix(".*")))
     except (InvalidSpecifier, InvalidVersion):
         return None
-    return ",".join(f"{part.operator}{part.version}" for part in (*lower, *excluded, *upper))
+    return ",".join(f"{part.operator}{_version_text(part, is_new=is_new)}" for part in (*lower, *excluded, *upper))
 
 
-def _special(parts: Sequence[Specifier]) -> str | None:
+def _version_text(part: Specifier, *, is_new: bool) -> str:
+    """Without leading zeros: `2022.05.0` is `2022.5.0`."""
+    if not is_new:
+        return part.version
+    if part.version.endswith(".*"):
+        return f"{Version(part.version.removesuffix('.*'))}.*"
+    return str(Version(part.version))
+
+
+def _special(parts: Sequence[Specifier], *, is_new: bool) -> str | None:
     if len(parts) != 1:
         return None
     (part,) = parts
     if part.operator == "==":
-        return f"=={part.version}" if part.version.endswith(".*") else part.version
+        text = _version_text(part, is_new=is_new)
+        return f"=={text}" if text.endswith(".*") else text
     if part.operator == "~=":
         release = Version(part.version).release
         above = ".".join(map(str, (*release[:-2], release[-2] + 1)))
-        return f">={part.version},<{above}{'.0' if len(release) > 1 else ''}"
+        return f">={_version_text(part, is_new=is_new)},<{above}{'.0' if len(release) > 1 else ''}"
     return None
 
 
@@ -123,11 +136,11 @@ def _spelled(tree: _Tree) -> str:
     return f" {word} ".join(texts)
 
 
-def dependency_value(dependencies: Sequence[ReleaseDependency]) -> str | None:
+def dependency_value(dependencies: Sequence[ReleaseDependency], *, is_new: bool) -> str | None:
     """The value of one name in `[package.dependencies]`; `None` for what is not certain."""
     tables = []
     for one in sorted(dependencies, key=lambda entry: entry.marker):
-        version, marker = constraint_text(one.requirement), marker_text(one.marker)
+        version, marker = constraint_text(one.requirement, is_new=is_new), marker_text(one.marker)
         if version is None or marker is None or one.requirement.startswith("@"):
             return None
         parts = [f"version = {basic_string(version)}"]
@@ -153,14 +166,14 @@ def raw_name(dependency: ReleaseDependency) -> str:
         return dependency.name
 
 
-def extras_table(dependencies: Iterable[ReleaseDependency], *, with_markers: bool) -> Mapping[str, list[str]] | None:
-    """Extra → what it brings in, as `[package.extras]` has it; `None` for what is not certain."""
+def extras_table(dependencies: Iterable[ReleaseDependency], *, is_new: bool) -> Mapping[str, list[str]] | None:
+    """Extra → what it brings in, as `[package.extras]` has it (since poetry 2 with markers); `None`: not certain."""
     found: dict[str, list[str]] = {}
     for one in dependencies:
         names = [canonicalize_name(name) for name in _EXTRA.findall(one.marker)]
         if not names:
             continue
-        text = _pep508(one, with_markers=with_markers)
+        text = _pep508(one, is_new=is_new)
         if text is None:
             return None
         for name in names:
@@ -168,10 +181,10 @@ def extras_table(dependencies: Iterable[ReleaseDependency], *, with_markers: boo
     return {name: sorted(texts) for name, texts in sorted(found.items())}
 
 
-def _pep508(one: ReleaseDependency, *, with_markers: bool) -> str | None:
+def _pep508(one: ReleaseDependency, *, is_new: bool) -> str | None:
     if one.requirement.startswith("@"):
         return None
-    constraint = constraint_text(one.requirement)
+    constraint = constraint_text(one.requirement, is_new=is_new)
     if constraint is None:
         return None
     name = raw_name(one) + (f"[{','.join(sorted(one.extras))}]" if one.extras else "")
@@ -181,4 +194,4 @@ def _pep508(one: ReleaseDependency, *, with_markers: bool) -> str | None:
     rest = marker_text(one.marker, with_extras=False)
     if rest is None:
         return None
-    return f"{name} ; {rest}" if rest and with_markers else name
+    return f"{name} ; {rest}" if rest and is_new else name

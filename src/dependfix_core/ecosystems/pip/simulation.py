@@ -256,7 +256,9 @@ class Simulation:
             if held.source.kind is not SourceKind.REGISTRY or (need.text or "").startswith("@"):
                 continue
             forcing = yield from self.after.dependents(target)
-            mine = next((one for one in forcing if one.where == copy.where and one.text), asking)
+            # One release may ask for several ranges, each under a condition of its own.
+            own = (one for one in forcing if one.where == copy.where)
+            mine = next((one for one in own if one.override is not None or one.text == asking.text), asking)
             if not mine.admits(held.version).is_no:
                 continue
             if is_floor(held):

@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Any, Final
 
-from packaging.utils import canonicalize_name
+from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
+from packaging.version import InvalidVersion
 
 from dependfix_core.ecosystems.base import WriteRefusal
 from dependfix_core.ecosystems.pip.block_text import Block, split_blocks
@@ -28,7 +29,7 @@ from dependfix_core.ecosystems.pip.toml_text import (
     tables_of,
 )
 from dependfix_core.ecosystems.pip.toml_write import basic_string, lines_list
-from dependfix_core.ecosystems.pip.wheels import is_installable, pythons_with_wheel
+from dependfix_core.ecosystems.pip.wheels import is_installable
 from dependfix_core.ecosystems.pip.write_task import CannotWriteError, LockTask, MovedCopy
 from dependfix_core.model.records import Release, ReleaseFile
 
@@ -68,13 +69,35 @@ def pdm_content_hash(pyproject: bytes) -> str:
 
 
 def listed_files(files: Sequence[ReleaseFile], environments: Environments) -> list[ReleaseFile]:
-    """The files of a release that pdm lists for a project: wheels that fit none of its pythons are left out."""
+    """The files of a release that pdm lists for a project: wheels that fit none of its pythons are left out.
+
+    Source: `EnvSpec` of dep-logic, which decides for pdm 2.
+    """
+    minors = {(python.major, python.minor) for python in environments.pythons}
     return [
         file
         for file in files
-        if is_installable(file.filename)
-        and (not file.filename.endswith(".whl") or pythons_with_wheel([file], environments.pythons))
+        if is_installable(file.filename) and (not file.filename.endswith(".whl") or _lists(file.filename, minors))
     ]
+
+
+def _lists(wheel: str, minors: set[tuple[int, int]]) -> bool:
+    try:
+        tags = parse_wheel_filename(wheel)[3]
+    except (InvalidWheelFilename, InvalidVersion):
+        return False
+    return any(_fits(tag.interpreter, tag.abi, minors) for tag in tags)
+
+
+def _fits(interpreter: str, abi: str, minors: set[tuple[int, int]]) -> bool:
+    kind, major, minor = interpreter[:2], interpreter[2:3], interpreter[3:]
+    if not major.isdigit() or not (minor.isdigit() or not minor):
+        return False
+    if abi == "abi3":
+        return kind == "cp" and any(python >= (int(major), int(minor or 0)) for python in minors)
+    if abi != "none" and not abi.partition("_")[0].replace("pypy", "pp").startswith(interpreter):
+        return False
+    return any(str(python[0]) == major and minor in ("", str(python[1])) for python in minors)
 
 
 class _Writer:

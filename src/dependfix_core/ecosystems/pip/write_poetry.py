@@ -138,7 +138,9 @@ class _Writer:
         if isinstance(summary, str) and "description" in entry:
             replacements.append(self._value(text, "description", basic_string(summary)))
         if "python-versions" in entry:
-            wanted = new.requires_runtime.get("python") or "*"
+            # From an index of the project's own poetry takes it out of the package, else from the index's list.
+            packaged = new.extra.get("requires-python") if "source" in entry else None
+            wanted = packaged or new.requires_runtime.get("python") or "*"
             replacements.append(self._value(text, "python-versions", basic_string(wanted)))
         if "files" in entry:
             replacements.append(self._value(text, "files", self._files(copy, table=entry)))
@@ -170,14 +172,14 @@ class _Writer:
                 span = text.spans.get((*path, locked[name]))
                 if span is None:
                     raise _tool(f"the entry of {copy.name} is not laid out as poetry writes it")
-                entries[locked[name]] = text.content[span.start : span.end].decode()
+                entries[_key(locked[name], dependencies)] = text.content[span.start : span.end].decode()
                 continue
-            value = dependency_value(dependencies)
+            value = dependency_value(dependencies, is_new=self.is_new)
             if value is None:
                 raise _tool(f"{copy.name} asks for {name} in words that poetry may spell differently")
             if not self.is_new and "!=" in value:
                 raise _tool(f"{copy.name} asks for {name} in words that this poetry spells differently")
-            entries[locked.get(name) or raw_name(dependencies[0])] = value
+            entries[_key(locked.get(name), dependencies)] = value
         # What the lock lists beyond what the record of the old version asks for stays.
         for name in locked.keys() - old.keys() - wanted.keys() if known is not None else ():
             span = text.spans[*path, locked[name]]
@@ -186,8 +188,8 @@ class _Writer:
 
     def _extras(self, copy: MovedCopy, text: TomlText, new: Release) -> list[Replacement]:
         known = copy.old.dependencies if copy.old is not None else None
-        old = extras_table(known, with_markers=self.is_new) if known is not None else None
-        wanted = extras_table(new.dependencies or (), with_markers=self.is_new)
+        old = extras_table(known, is_new=self.is_new) if known is not None else None
+        wanted = extras_table(new.dependencies or (), is_new=self.is_new)
         path: KeyPath = (*_PACKAGE, "extras")
         if old == wanted and old is not None:
             return []
@@ -256,6 +258,11 @@ def _file_list(copy: MovedCopy) -> str:
             raise _Refused(WriteRefusal(reason="integrity-unavailable", detail=detail))
         items.append(f"{{file = {basic_string(file.filename)}, hash = {basic_string(_digest_of(file))}}}")
     return lines_list(items)
+
+
+def _key(locked: str | None, dependencies: Sequence[ReleaseDependency]) -> str:
+    """The name as the new release spells it, where the record has that."""
+    return raw_name(dependencies[0]) if dependencies[0].text or locked is None else locked
 
 
 def _digest_of(file: ReleaseFile) -> str:
