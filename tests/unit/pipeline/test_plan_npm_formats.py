@@ -262,6 +262,23 @@ def test_pnpm_moves_a_peer_that_would_not_fit_any_more() -> None:
     }
 
 
+def test_pnpm_gives_a_new_copy_the_peers_that_are_above_it() -> None:
+    packages: Universe = {
+        "vuln": {"1.0.0": {"peer:core": "*"}, "1.2.0": {"peer:core": "*", "helper": "^1.0.0"}},
+        "helper": {"1.0.0": {"peer:core": "*"}},
+        "core": {"1.0.0": {}, "2.0.0": {}},
+    }
+    files = pnpm(
+        {"core": ("^1.0.0", "1.0.0"), "vuln": ("^1.0.0", "1.0.0(core@1.0.0)")},
+        {"vuln@1.0.0(core@1.0.0)": {"core": "1.0.0"}, "core@1.0.0": {}},
+        peers={"vuln@1.0.0": {"core": "*"}},
+    )
+
+    planned = plan(files, packages=packages)
+
+    assert moves(planned) == {"vuln@1.0.0(core@1.0.0)": ("1.0.0", "1.2.0"), "helper@1.0.0": (None, "1.0.0")}
+
+
 # Release-age gates.
 
 DATED: Universe = {

@@ -13,6 +13,7 @@ import posixpath
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from dependfix_core.ecosystems.npm.asks import (
     OPTIONAL_KINDS,
@@ -29,6 +30,8 @@ from dependfix_core.model.lock import Constraint, Instance, LockUnit, Override, 
 from dependfix_core.model.records import Release
 
 LinkKey = tuple[str, str]
+_MAX_ABOVE: Final = 12
+"""How many levels above a copy are searched for its peers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -450,7 +453,52 @@ class LinkLayout(Layout):
         """See `Layout.target`."""
         key = self._key(state, link)
         found = state.links[key] if key in state.links else self._known().get(key)
+        if found is None and link.is_peer and self._is_new_peer(state, link):
+            return self._provided(state, link)
         return found if found is not None and self.exists(state, found) else None
+
+    def _is_new_peer(self, state: State, link: Link) -> bool:
+        """Whether the asker came in or moved, and did not have this peer in the lockfile."""
+        if link.asker is None or state.nodes.get(link.asker) is None:
+            return False
+        instance = self.unit.instances.get(link.asker)
+        return instance is None or all(edge.name != link.ask.name for edge in instance.edges)
+
+    def _provided(self, state: State, link: Link) -> str | None:
+        """What those above the asker, the nearest first, have under the peer's name."""
+        name = link.ask.name
+        level, seen = [link.asker], {link.asker}
+        for _ in range(_MAX_ABOVE):
+            above: list[str | None] = []
+            for place in level:
+                for asking in self.links_to(state, place) if place is not None else ():
+                    found = self._beside(state, asking, name)
+                    if found is not None:
+                        return found
+                    if asking.asker not in seen:
+                        seen.add(asking.asker)
+                        above.append(asking.asker)
+            level = above
+        return None
+
+    def _beside(self, state: State, link: Link, name: str) -> str | None:
+        """What the one who has the requirement `link` has under another name."""
+        if link.asker is None:
+            assert link.constraint is not None
+            home = link.constraint.declared_in or link.constraint.path
+            declared = [
+                one
+                for one in self.declared(state, name)
+                if one.constraint is not None and (one.constraint.declared_in or one.constraint.path) == home
+            ]
+            return next((found for one in declared if (found := self.target(state, one)) is not None), None)
+        node = self.node(state, link.asker)
+        if node is None:
+            return None
+        if node.name == name:
+            return node.where
+        own = [Link(node.where, ask) for ask in node.asks if ask.name == name and not ask.is_peer]
+        return next((found for one in own if (found := self.target(state, one)) is not None), None)
 
     def links_to(self, state: State, where: str) -> list[Link]:
         """See `Layout.links_to`. A peer leads to every copy that one of its contexts provides."""
