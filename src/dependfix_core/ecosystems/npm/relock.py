@@ -14,7 +14,7 @@ import json
 import posixpath
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import yaml
@@ -22,6 +22,7 @@ import yaml
 from dependfix_core.ecosystems.base import ToolCall, ToolRelock, WriteRefusal
 from dependfix_core.ecosystems.npm.json_spans import JsonSyntaxError, scan_json
 from dependfix_core.ecosystems.npm.manifest_edits import EditError, edited_file
+from dependfix_core.ecosystems.npm.write_base import Releases, admits
 from dependfix_core.model.files import FileContent
 from dependfix_core.model.lock import Instance, LockUnit
 from dependfix_core.model.plan import Edit, Move, Remediation
@@ -90,6 +91,10 @@ class _Work:
     moves: tuple[Move, ...]
     """Copies that go to another version without an edit that makes them."""
     edits: tuple[Edit, ...]
+    asked: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """yarn since 2: package → ranges that releases which come in ask of it."""
+    changed: frozenset[str] = frozenset()
+    """Places of all copies that go to another version or go."""
 
     @property
     def folder(self) -> str:
@@ -111,10 +116,36 @@ def relock(unit: LockUnit, remediations: Sequence[Remediation]) -> Step[ToolRelo
     try:
         for path in sorted({edit.path for edit in edits}):
             files[path] = edited_file(path, files.get(path), [edit for edit in edits if edit.path == path])
-        work = _Work(unit=unit, files=files, moves=_free_moves(unit, remediations, edits), edits=edits)
+        work = _Work(
+            unit=unit,
+            files=files,
+            moves=_free_moves(unit, remediations, edits),
+            edits=edits,
+            asked=(yield from _asked(unit, remediations)) if unit.format == "yarn-berry" else {},
+            changed=frozenset(move.where for one in remediations for move in one.moves),
+        )
         return _relock(work)
     except (EditError, _NoWayError) as error:
         return WriteRefusal(reason="tool-required", detail=str(error))
+
+
+def _asked(unit: LockUnit, remediations: Sequence[Remediation]) -> Step[Mapping[str, frozenset[str]]]:
+    """Package → ranges by which the releases that come in ask for it, as far as their records are known."""
+    coming = {
+        (move.package_name, move.to_version)
+        for one in remediations
+        for move in one.moves
+        if move.to_version is not None
+    }
+    releases = Releases(unit)
+    yield from releases.fetch(sorted(coming))
+    found: dict[str, set[str]] = {}
+    for name, version in sorted(coming):
+        release = releases.get(name, version)
+        for one in (release.dependencies if release is not None else None) or ():
+            if one.kind in ("prod", "optional"):
+                found.setdefault(one.name, set()).add(one.requirement)
+    return {name: frozenset(texts) for name, texts in found.items()}
 
 
 def _patches(unit: LockUnit) -> Iterable[str]:
@@ -294,19 +325,43 @@ def _yarn_classic(work: _Work) -> tuple[tuple[ToolCall, ...], str, str]:
 def _yarn_berry(work: _Work) -> tuple[tuple[ToolCall, ...], str, str]:
     unit = work.unit
     version = unit.tool_version or {"8": "4", "6": "3", "4": "2"}.get(unit.format_version, "")
-    sets = []
-    for move in work.moves:
-        instance = unit.instances[move.where]
-        edited = [
-            edit for edit in work.edits if edit.kind != "override" and edit.at.rpartition(".")[2] == instance.name
-        ]
-        descriptors = [f"{instance.name}@npm:{edit.to_text}" for edit in edited] or list(
-            instance.aliases or (move.where,)
-        )
-        sets += [("yarn", "set", "resolution", one, f"npm:{move.to_version}") for one in descriptors if "@npm:" in one]
-    argvs = [_YARN, *sets, _YARN] if work.edits or not sets else [*sets, _YARN]
+    sets = [
+        ("yarn", "set", "resolution", descriptor, f"npm:{move.to_version}")
+        for move in work.moves
+        for descriptor in _descriptors(work, move)
+    ]
+    argvs = [*([_YARN] if work.edits and sets else []), *sets, _YARN]
     by_hand = " && ".join(shlex.join(argv) for argv in argvs)
     return tuple(ToolCall(argv=argv) for argv in argvs), by_hand, version
+
+
+def _descriptors(work: _Work, move: Move) -> list[str]:
+    """What leads to a copy after the edits, as far as it leaves yarn a choice.
+
+    Setting an exact descriptor to itself would make yarn wait for itself.
+    """
+    unit = work.unit
+    instance = unit.instances[move.where]
+    edited = [edit for edit in work.edits if edit.kind != "override" and edit.at.rpartition(".")[2] == instance.name]
+    found = [f"{instance.name}@npm:{edit.to_text}" for edit in edited]
+    ranges = (text for text in work.asked.get(instance.name, ()) if admits(text, str(move.to_version)))
+    found += [f"{instance.name}@npm:{text}" for text in sorted(ranges)]
+    # Of those in the lock, the ones that somebody who stays as he is still asks for.
+    staying = {
+        edge.requirement
+        for one in unit.instances.values()
+        if one.where not in work.changed
+        for edge in one.edges
+        if edge.target == move.where
+    }
+    if not edited:
+        staying |= {one.requirement for one in unit.constraints if one.target == move.where}
+    for descriptor in instance.aliases or (move.where,):
+        text = descriptor.partition("@npm:")[2]
+        if text in staying or (not found and not staying):
+            found.append(descriptor)
+    own = f"{instance.name}@npm:{move.to_version}"
+    return [one for one in dict.fromkeys(found) if "@npm:" in one and one != own]
 
 
 # bun

@@ -139,6 +139,28 @@ async def test_yarn_sets_the_resolution_of_each_descriptor_without_the_projects_
 
 
 @pytest.mark.parametrize(
+    ("raised", "sets"),
+    [
+        # Exact: yarn has no choice, and would wait for itself.
+        ("7.5.2", []),
+        ("^7.5.2", [("yarn", "set", "resolution", "semver@npm:^7.5.2", "npm:7.5.2")]),
+    ],
+)
+async def test_yarn_is_only_told_what_the_edits_leave_open(raised: str, sets: list[tuple[str, ...]]) -> None:
+    files = files_of("yarn-berry-lines")
+    (place,) = (
+        line[1:-2].split(", ")[0] for line in files["yarn.lock"].decode().splitlines() if line.startswith('"semver@')
+    )
+    edit = Edit(path="package.json", at="devDependencies.semver", from_text="^7.3.5", to_text=raised)
+
+    found = await wanted(files, "yarn.lock", [move(place, "semver", "7.3.5", "7.5.2")], [edit])
+
+    assert isinstance(found, ToolRelock)
+    install = ("yarn", "install", "--mode=update-lockfile")
+    assert [call.argv for call in found.calls] == ([install, *sets, install] if sets else [install])
+
+
+@pytest.mark.parametrize(
     ("project", "lock", "moved", "more"),
     [
         (
