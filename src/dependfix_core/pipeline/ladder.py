@@ -549,7 +549,9 @@ class _Rungs:
 
     def _blocking_text(self) -> str | None:
         blocking = self._blocking()
-        return str(blocking[0]) if blocking else None
+        # A declaration could be raised; where a package refuses too, that one is in the way.
+        named = [one for one in blocking if one.constraint is None or one.override is not None] or blocking
+        return str(named[0]) if named else None
 
 
 @dataclass(slots=True)

@@ -102,11 +102,14 @@ class PythonGraph:
 
     def overrides(self, where: str, version: str) -> Step[tuple[tuple[AddOverride, ...], ...] | NoOverride]:
         """An entry that replaces what everybody asks of the package, inside the line of `version`."""
-        yield from ()
         instance = self.instance(where)
         unit = self.unit
         table = _OVERRIDES_OF.get(unit.format)
         root = next((path for path in unit.manifests if path.rpartition("/")[0] == unit.unit.rpartition("/")[0]), None)
+        for one in (yield from self.dependents(where)):
+            if one.kind is DependencyKind.CONSTRAINT and one.admits(version).is_no:
+                # Somebody decided so; nothing that is forced would hold against it.
+                return NoOverride(reason="constraint-conflict", detail=str(one))
         if instance is None or table is None or root is None:
             return NoOverride(reason="override-unsupported", detail=f"{unit.tool or 'pip'} cannot force a version")
         forks = [one for one in self.instances(instance.name) if one.where != where]
