@@ -39,6 +39,7 @@ DependfixError                     code, message, hint, retryable, retry_after_s
    ├─ CommandTimeoutError          timeout
    ├─ CommandOutputTooLargeError   output_too_large
    ├─ CommandBrokenError           cli_broken; it could not be started, or died by a signal
+   │  └─ CommandKilledError        the latter: it ran, and what it did until then stays
    └─ CommandFailedError           cli_failed
 ```
 
@@ -408,6 +409,10 @@ class CommandBrokenError(CommandError):
     """It could not be started, or was ended by a signal that we did not send."""
 
     default_code: ErrorCode = "cli_broken"
+
+
+class CommandKilledError(CommandBrokenError):
+    """It ran and was ended by a signal, or left its output open: what it was to do may or may not be done."""
 
 
 class CommandFailedError(CommandError):

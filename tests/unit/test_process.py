@@ -11,6 +11,7 @@ import pytest
 
 from dependfix_core.errors import (
     CommandBrokenError,
+    CommandKilledError,
     CommandNotFoundError,
     CommandOutputTooLargeError,
     CommandTimeoutError,
@@ -67,12 +68,33 @@ async def test_only_the_allowlist_and_the_given_variables_reach_the_child(monkey
         (Command(argv=("no-such-program-here",), cwd=Path.cwd()), CommandNotFoundError),
         (python("import time; time.sleep(60)", timeout_s=0.3), CommandTimeoutError),
         (python("while True: print('x' * 1000)", max_output_bytes=100_000), CommandOutputTooLargeError),
-        (python("import os; os.kill(os.getpid(), 9)"), CommandBrokenError),
+        (python("import os; os.kill(os.getpid(), 9)"), CommandKilledError),
+        (Command(argv=(sys.executable, "x" * 200_000), cwd=Path.cwd()), CommandBrokenError),
     ],
 )
 async def test_an_unusable_run_has_its_own_error(command: Command, error: type[Exception]) -> None:
     with pytest.raises(error):
         await RUNNER.run(command)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="scripts name their interpreter on POSIX only")
+@pytest.mark.parametrize("path", [".:{bin}", ":{bin}", "hostile:{bin}:", "", ".", "{bin}"])
+async def test_the_interpreter_of_a_script_is_never_looked_up_where_the_child_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    for folder, word in (("there", "hostile"), ("there/hostile", "hostile"), ("bin", "right")):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        interpreter = tmp_path / folder / "interpreter"
+        interpreter.write_text(f"#!/bin/sh\necho {word}\n", encoding="utf-8")
+        interpreter.chmod(0o755)
+    script = tmp_path / "bin" / "tool"
+    script.write_text("#!/usr/bin/env interpreter\n", encoding="utf-8")
+    script.chmod(0o755)
+    monkeypatch.setenv("PATH", path.format(bin=tmp_path / "bin"))
+
+    result = await RUNNER.run(Command(argv=(str(script),), cwd=tmp_path / "there"))
+
+    assert result.stdout == (b"right\n" if "{bin}" in path else b"")
 
 
 async def test_no_child_of_the_group_survives(tmp_path: Path) -> None:

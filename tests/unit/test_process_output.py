@@ -1,3 +1,5 @@
+import time
+
 import pytest
 
 from dependfix_core.errors import CommandError
@@ -34,3 +36,20 @@ def test_anything_else_is_bad_output(stdout: bytes) -> None:
 
 def test_text_has_neither_colours_nor_credentials() -> None:
     assert plain_text(b"\x1b[31mfailed\x1b[0m ghp_abcdefghijklmnopqrstuv \xff\n") == "failed [redacted] \ufffd"
+
+
+def test_a_document_that_nests_without_end_is_bad_output() -> None:
+    with pytest.raises(CommandError) as caught:
+        json_document(printed(b"[" * 200_000))
+
+    assert caught.value.code == "bad_output"
+
+
+def test_the_beginning_of_a_flood_is_shown_without_reading_all_of_it() -> None:
+    flood = "\x1b[31mé\u200b\x1b[0m".encode() * 5_000_000
+    started = time.process_time()
+
+    shown = plain_text(flood, max_chars=400)
+
+    assert shown == "é" * 399 + "…"
+    assert time.process_time() - started < 1

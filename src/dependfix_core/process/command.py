@@ -80,7 +80,8 @@ class Runner(Protocol):
 
         Raises:
             CommandNotFoundError: No such executable, or none that may be run.
-            CommandBrokenError: It could not be started, or a signal ended it.
+            CommandBrokenError: It could not be started, or a signal ended it
+                (`CommandKilledError`).
             CommandTimeoutError: Not done within `timeout_s`.
             CommandOutputTooLargeError: More output than `max_output_bytes`.
         """

@@ -2,17 +2,24 @@
 
 import json
 import re
+from typing import Final
 
 from dependfix_core.errors import CommandError
 from dependfix_core.process.command import CommandResult
 from dependfix_core.process.redact import clean_text, redact
 
 _DECODER = json.JSONDecoder()
+# Escape codes and invisible characters come on top of what is shown.
+_RAW_PER_CHAR: Final = 16
+_RAW_BESIDE: Final = 4_096
 _DOCUMENT_START = re.compile(r"^[\[{]", re.MULTILINE)
 
 
 def plain_text(raw: bytes, *, max_chars: int | None = None) -> str:
     """Output as text: UTF-8 with replacement, without colours, control characters and credentials."""
+    if max_chars is not None:
+        # Cleaning all of a flood to show its beginning would hold up everybody else.
+        raw = raw[: _RAW_PER_CHAR * max_chars + _RAW_BESIDE]
     return clean_text(redact(raw.decode("utf-8", "replace")), max_chars=max_chars).strip()
 
 
@@ -30,7 +37,7 @@ def json_document(result: CommandResult) -> object:
     for start in _DOCUMENT_START.finditer(text):
         try:
             document, end = _DECODER.raw_decode(text, start.start())
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         if not text[end : end + 64].strip() and not text[end:].strip():
             return document

@@ -16,6 +16,7 @@ import anyio.to_thread
 
 from dependfix_core.errors import (
     CommandBrokenError,
+    CommandKilledError,
     CommandNotFoundError,
     CommandOutputTooLargeError,
     CommandTimeoutError,
@@ -45,6 +46,8 @@ class SubprocessRunner:
         """See `Runner.run`."""
         environment = {name: os.environ[name] for name in command.inherit if name in os.environ}  # noqa: TID251  # the allowlist is what a child sees
         environment.update(command.env)
+        if "PATH" in environment:
+            environment["PATH"] = _absolute_folders(environment["PATH"])
         mark = environment[_MARKER] = secrets.token_hex(8)
         executable = _executable(command, environment.get("PATH", os.defpath))
         started = time.monotonic()
@@ -129,13 +132,13 @@ class SubprocessRunner:
                 f"{command.label} did not end within {command.timeout_s:g} s and was stopped", argv=command.argv
             )
         if held_open:
-            raise CommandBrokenError(
+            raise CommandKilledError(
                 f"{command.label} left a process behind that holds its output open", argv=command.argv
             )
         exit_code = process.returncode
         if exit_code is None or exit_code < 0:
             name = _signal_name(-exit_code) if exit_code is not None else "an unknown signal"
-            raise CommandBrokenError(f"{command.label} was ended by {name}", argv=command.argv)
+            raise CommandKilledError(f"{command.label} was ended by {name}", argv=command.argv)
         return CommandResult(
             argv=command.argv,
             exit_code=exit_code,
@@ -182,6 +185,12 @@ def find_executable(name: str, path: str) -> str | None:
             if _runs(candidate):
                 return str(candidate)
     return None
+
+
+def _absolute_folders(path: str) -> str:
+    # The child looks up programs too (the interpreter of a script is one), and it may stand in a hostile folder.
+    folders = [folder for folder in path.split(os.pathsep) if folder and Path(folder).is_absolute()]
+    return os.pathsep.join(folders) or os.defpath  # an empty one would mean the folder where it stands
 
 
 def _runs(path: Path) -> bool:
