@@ -66,6 +66,7 @@ Reason: TypeAlias = Literal[
     "paths",
     "companion",
     "contract-shape",
+    "replaced",
 ]
 """Why an output is not believed; `details.reason` of the error."""
 

@@ -161,10 +161,7 @@ class SuspecCli:
             CommandError: The gate has not passed, or the run gave no answer that can be believed.
         """
         await anyio.to_thread.run_sync(refuse_devices, request)
-        program = await self._ready()
-        async with self._runs:
-            distinct = await anyio.to_thread.run_sync(distinct_paths, request.paths)
-            result = await self._run(program, request.arguments, self._check_timeout_s)
+        program, distinct, result = await self._run_gated(request)
         try:
             with _naming(program):
                 outcome, distinct = await self._read_check(result, request, distinct)
@@ -173,6 +170,27 @@ class SuspecCli:
             error.hint = _CHANGED_HINT
             raise
         return CheckAnswer(source=_source(result), request=request, distinct=distinct, outcome=outcome)
+
+    async def _run_gated(self, request: CheckRequest) -> tuple[Program, tuple[str, ...], CommandResult]:
+        """Run a check by a CLI that has shown its contract and was still the same when it had answered."""
+        gates = self._gates
+        for _ in range(2):
+            async with self._runs:
+                # Inside: the CLI may be replaced while a check waits for its turn.
+                program, seen = await self._ready(gates)
+                distinct = await anyio.to_thread.run_sync(distinct_paths, request.paths)
+                result = await self._run(program, request.arguments, self._check_timeout_s)
+                if await anyio.to_thread.run_sync(fingerprint, program) == seen:
+                    return program, distinct, result
+            gates = self._gates
+        # What answered may never have shown its contract.
+        raise CommandOutputError(
+            "the suspec CLI was replaced while it ran, twice",
+            argv=request.arguments,
+            hint=_CHANGED_HINT,
+            retryable=True,
+            details={"reason": "replaced"},
+        )
 
     async def _read_check(
         self, result: CommandResult, request: CheckRequest, distinct: tuple[str, ...]
@@ -191,22 +209,21 @@ class SuspecCli:
             return read()
         return await anyio.to_thread.run_sync(read)
 
-    async def _ready(self) -> Program:
-        """The program whose gate has passed and that has not changed since."""
-        before = self._gates
+    async def _ready(self, gates: int) -> tuple[Program, Fingerprint]:
+        """The program whose gate has passed and that has not changed since; `gates` had been asked when the call came."""
         async with self._gate_lock:
             if self._passed is not None:
                 program, seen = self._passed
                 if await anyio.to_thread.run_sync(fingerprint, program) == seen:
-                    return program
-            # Whoever waited here while the gate was asked takes its answer.
+                    return program, seen
+            # Whoever waited while the gate was asked takes its answer.
             last = self._last
-            if last is None or self._gates == before:
+            if last is None or self._gates == gates:
                 last = await self._run_gate()
             if last.error is not None:
                 raise copy.copy(last.error)
             assert self._passed is not None
-            return self._passed[0]
+            return self._passed
 
     async def _run_gate(self) -> GateResult:
         with contextlib.suppress(CommandError):

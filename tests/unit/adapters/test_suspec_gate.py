@@ -272,6 +272,61 @@ async def test_the_child_gets_a_root_folder_a_short_environment_and_limits(execu
         assert not [name for name in each.inherit if any(part in name for part in ("TOKEN", "SECRET", "NODE_OPTIONS"))]
 
 
+async def test_a_cli_replaced_while_it_ran_shows_its_contract_and_checks_again(executable: Path) -> None:
+    runner = ScriptedRunner()
+    texts = iter(["#!/bin/sh\n# another\n"])
+
+    def replaced(command: Command) -> Answer:
+        for text in texts:
+            executable.write_text(text)
+            return b"of a CLI that nobody asked for its contract", 0
+        return clean_reports(command)
+
+    runner.check = replaced
+
+    assert isinstance((await check(cli_on(runner, executable))).outcome, Reports)
+    assert runner.verbs == "gcgc"
+
+
+async def test_a_cli_that_is_replaced_again_and_again_is_not_believed(executable: Path) -> None:
+    runner = ScriptedRunner()
+
+    def replaced(command: Command) -> Answer:
+        executable.write_text(f"#!/bin/sh\n# {'x' * len(runner.seen)}\n")
+        return clean_reports(command)
+
+    runner.check = replaced
+
+    with pytest.raises(CommandError) as caught:
+        await check(cli_on(runner, executable))
+
+    assert (caught.value.code, caught.value.details) == ("bad_output", {"reason": "replaced"})
+    assert runner.verbs == "gcgc"
+
+
+async def test_a_cli_replaced_while_checks_wait_for_their_turn_shows_its_contract_first(executable: Path) -> None:
+    runner = ScriptedRunner()
+    cli = cli_on(runner, executable)
+    await cli.gate()
+    runner.hold = anyio.Event()
+    codes = []
+
+    async def one() -> None:
+        codes.append(await code_of_check(cli))
+
+    async with anyio.create_task_group() as group:
+        for _ in range(6):
+            group.start_soon(one)
+        while runner.running < 4:  # noqa: ASYNC110  # threads look at the paths first
+            await anyio.sleep(0.005)
+        replace(executable, "#!/bin/sh\n# another\n")
+        runner.contract = (OLD_CONTRACT, 0)
+        runner.hold.set()
+
+    assert codes == ["contract_mismatch"] * 6
+    assert runner.verbs.rstrip("g") == "gcccc"
+
+
 async def test_a_file_replaced_during_the_run_is_no_contradiction(executable: Path, tmp_path: Path) -> None:
     one, two = tmp_path / "one.md", tmp_path / "two.md"
     one.write_text("1")
