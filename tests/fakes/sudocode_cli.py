@@ -142,7 +142,7 @@ class FakeSudocode:
         if arguments in (["--version"], ["-V"], ["--json", "--version"]):
             self.out.append(VERSIONS[self.generation] + "\n")
             return None, {}, [], False, None
-        if arguments[-1:] == ["--help"]:
+        if arguments[-1:] == ["--help"] and "--" not in arguments[:-1]:
             self.out.append(self._page(arguments[:-1]))
             return None, {}, [], False, None
         table = commands(self.generation)
@@ -898,7 +898,7 @@ class FakeSudocode:
             if path.exists() and path.read_text(encoding="utf-8") == text:
                 continue
             scratch = path.with_name(f"{path.name}.tmp")
-            scratch.write_text(text, encoding="utf-8")
+            scratch.write_text(_storable(text), encoding="utf-8")
             try:
                 scratch.rename(path)
             except FileNotFoundError:
@@ -998,7 +998,8 @@ class FakeSudocode:
         head = f"---\nid: {row['id']}\ntitle: {json.dumps(row['title'])}\npriority: {row['priority']}\n"
         head += f"created_at: '{row['created_at']}'\n" + (f"status: {row['status']}\n" if kind == "issue" else "")
         text = row["content"] or row.get("description") or ""
-        path.write_text(f"{head}---\n{text}{'' if text.endswith(chr(10)) else chr(10)}", encoding="utf-8")
+        body = f"{head}---\n{text}{'' if text.endswith(chr(10)) else chr(10)}"
+        path.write_text(_storable(body), encoding="utf-8")
 
     def _sync(self, options: dict[str, str], _: list[str]) -> None:
         if "from-markdown" in options:
@@ -1064,6 +1065,11 @@ def _readable(path: Path) -> list[Row]:
             except ValueError:
                 continue
     return [row for row in rows if isinstance(row, dict)]
+
+
+def _storable(text: str) -> str:
+    """Half a character becomes the mark for one that cannot be shown, as in the real database."""
+    return re.sub("[\ud800-\udfff]", "\ufffd", text)
 
 
 def install(folder: Path, *, generation: str = HEAD) -> Path:

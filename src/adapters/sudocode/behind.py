@@ -1,6 +1,10 @@
 """Is the database behind the committed JSONL files? Asked before every write, since a write replaces them."""
 
+import errno
 import json
+import os
+import re
+import stat
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -83,9 +87,11 @@ def read_jsonl(path: Path) -> JsonlFile:
     rows: dict[str, Row] = {}
     faults: list[dict[str, Any]] = []
     try:
-        content = path.read_bytes()
+        content = regular_bytes(path)
     except FileNotFoundError:
         return JsonlFile(rows={}, faults=())
+    except OSError as error:
+        return JsonlFile(rows={}, faults=({"file": path.name, "line": 0, "reason": error.strerror or "unreadable"},))
     # Only newlines end a row: `splitlines` would also cut at U+2028 inside a text.
     for number, line in enumerate(content.split(b"\n"), 1):
         if not line.strip():
@@ -95,12 +101,16 @@ def read_jsonl(path: Path) -> JsonlFile:
             row: object = json.loads(line.decode("utf-8"))
         except UnicodeDecodeError:
             reason = "not UTF-8"
+        except RecursionError:
+            reason = "nested too deeply"
         except ValueError:
             reason = "conflict marker" if line.startswith(_MARKERS) else "no JSON"
         else:
             key = _key(row)
             if not isinstance(row, dict) or not key:
                 reason = "no row"
+            elif _leads_out(row.get("file_path")):
+                reason = "file_path leads out of the project"
             elif key in rows and rows[key] != row:
                 reason = f"second row for {rows[key].get('id', key)}"
             else:
@@ -108,6 +118,27 @@ def read_jsonl(path: Path) -> JsonlFile:
         if reason:
             faults.append({"file": path.name, "line": number, "reason": reason})
     return JsonlFile(rows=rows, faults=tuple(faults))
+
+
+def _leads_out(file_path: object) -> bool:
+    """Whether the program would write or delete a spec's file somewhere else than in the project."""
+    if not isinstance(file_path, str):
+        return False
+    parts = re.split(r"[/\\]", file_path)
+    return ".." in parts or file_path.startswith(("/", "\\")) or ":" in parts[0]
+
+
+def regular_bytes(path: Path) -> bytes:
+    """What a file holds. A checkout can have a link of that name to a device, which would never end.
+
+    Raises:
+        OSError: It is no regular file, or cannot be read.
+    """
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "not a file", str(path))
+        return file.read()
 
 
 def _key(row: object) -> str:
@@ -204,7 +235,7 @@ def with_other_times(path: Path, names: set[str]) -> str:
     this text and then the file itself brings such rows in without a trace.
     """
     lines = []
-    for line in path.read_text(encoding="utf-8").split("\n"):
+    for line in regular_bytes(path).decode("utf-8").split("\n"):
         if not line.strip():
             continue
         row = json.loads(line)

@@ -20,11 +20,13 @@ from adapters.sudocode.failures import (
     invalid,
     unsupported,
 )
-from adapters.sudocode.locate import Program, Project, find_sudocode
+from adapters.sudocode.locate import Identity, Program, Project, find_sudocode
 from dependfix_core.errors import (
     CommandBrokenError,
     CommandError,
+    CommandKilledError,
     CommandNotFoundError,
+    CommandOutputTooLargeError,
     CommandTimeoutError,
 )
 from dependfix_core.process import Command, CommandResult, Runner, json_document, plain_text
@@ -37,6 +39,9 @@ _ENVIRONMENT: Final = {
     "SUDOCODE_DISABLE_UPDATE_CHECK": "true",  # only this exact value counts
     "FORCE_COLOR": "0",
 }
+# At the same time; each may keep a core busy.
+_MAX_RUNS: Final = 8
+_MAX_PAGE_CHARS: Final = 64_000
 _MAX_OUTPUT_BYTES: Final = 128 * 1024 * 1024
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 
@@ -77,8 +82,9 @@ class Cli:
     def __init__(self, config: SudocodeConfig, runner: Runner) -> None:
         self._config = config
         self._runner = runner
-        self._known: dict[tuple[str, int, int], Capabilities] = {}
+        self._known: dict[Identity, Capabilities] = {}
         self._pages: dict[tuple[object, ...], str] = {}
+        self._runs = anyio.Semaphore(_MAX_RUNS)
 
     async def capabilities(self) -> Capabilities:
         """Of the installed release.
@@ -97,6 +103,13 @@ class Cli:
     async def _probe(self, program: Program) -> Capabilities:
         # Neither page opens a database, so asking changes nothing anywhere.
         version = await self._page(program, "--version")
+        if re.fullmatch(r"v?\d+\.\d+\.\d+\S*", version) is None:
+            raise SudocodeError(
+                f"{program.file.name} is not sudocode: it was asked for its version and said {version[:60]!r}",
+                code="cli_broken",
+                hint="Set SUDOCODE_PATH to the sudocode program.",
+                details={"found": version[:60], "needed": "a version such as 0.2.0"},
+            )
         feedback = await self._page(program, "feedback", "--help")
         states = re.search(r"^\s+acknowledge\b", feedback, re.MULTILINE) is not None
         numbers = tuple(map(int, re.findall(r"\d+", version)[:3]))
@@ -125,7 +138,7 @@ class Cli:
         result = await self._start(program, self._config.working_dir, arguments, writes=False)
         if result.exit_code != 0:
             raise failure(result, version="", arguments=arguments, installation=program.installation)
-        return plain_text(result.stdout)
+        return plain_text(result.stdout, max_chars=_MAX_PAGE_CHARS)
 
     async def has_option(self, words: Sequence[str], option: str) -> bool:
         """Whether a command of the installed release takes `--option`, by its help page."""
@@ -236,12 +249,15 @@ class Cli:
             cwd=folder,
             env=_ENVIRONMENT,
             timeout_s=self._config.timeout_s,
+            name="sudocode",
             max_output_bytes=_MAX_OUTPUT_BYTES,
+            sweep=True,
         )
         cli = cli_facts(version="", arguments=tuple(arguments), exit_code=0, stderr="")
         del cli["exit_code"]
         try:
-            return await self._runner.run(command)
+            async with self._runs:
+                return await self._runner.run(command)
         except CommandNotFoundError as error:
             raise SudocodeError(
                 "Node was not found" if program.argv[0] == self._config.node else "sudocode was not found",
@@ -249,17 +265,15 @@ class Cli:
                 hint="Install Node 18 or newer and sudocode (`npm install -g sudocode`).",
                 details={"cli": cli},
             ) from error
-        except CommandTimeoutError as error:
+        except (CommandTimeoutError, CommandKilledError, CommandOutputTooLargeError) as error:
             if writes:
                 raise SudocodeError(
-                    f"sudocode did not end within {self._config.timeout_s:g} s; it may or may not have written",
+                    f"{error.message}; it may or may not have written",
                     code="outcome_unknown",
                     hint="Look at the project before you repeat the call.",
                     details={"cli": cli},
                 ) from error
-            raise SudocodeError(
-                f"sudocode did not end within {self._config.timeout_s:g} s", code="timeout", details={"cli": cli}
-            ) from error
+            raise SudocodeError(error.message, code=error.code, hint=error.hint, details={"cli": cli}) from error
         except CommandBrokenError as error:
             raise SudocodeError(error.message, code="cli_broken", details={"cli": cli}) from error
 

@@ -48,7 +48,11 @@ class SudocodeConfig:
                     hint=f"Write the value of {name} out in the host's configuration.",
                     details={"setting": name},
                 )
-        if not self.working_dir.is_dir():
+        try:
+            there = self.working_dir.absolute().is_dir()
+        except OSError:  # relative to a directory that was deleted, or behind one that may not be looked into
+            there = False
+        if not there:
             raise SudocodeError(
                 "the working directory for sudocode does not exist",
                 code="config_error",

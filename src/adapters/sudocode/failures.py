@@ -26,6 +26,7 @@ _STATUS: Final[dict[str, int]] = {
     "database_busy": 503,
     "database_invalid": 500,
     "database_incompatible": 500,
+    "output_too_large": 502,
     "timeout": 504,
     "outcome_unknown": 504,
 }

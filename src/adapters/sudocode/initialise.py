@@ -4,11 +4,12 @@ import contextlib
 from pathlib import Path
 from typing import Any, Final
 
-from adapters.sudocode.behind import read_jsonl
+from adapters.sudocode.behind import read_jsonl, regular_bytes
 from adapters.sudocode.cli import Capabilities
 from adapters.sudocode.failures import SudocodeError
 from adapters.sudocode.locate import FOLDER, Project, nearest_folder
 from adapters.sudocode.lock import writer_lock
+from adapters.sudocode.markdown import refuse_links
 from adapters.sudocode.session import Payload, Sudocode, Work, warning
 
 _DATABASES: Final = ("cache.db", "sudograph.db")
@@ -47,6 +48,7 @@ async def init(sudocode: Sudocode) -> Payload:
     if not folder.exists():
         return await _run(sudocode, capabilities, folder, kept={})
     async with writer_lock(folder, wait_s=sudocode.config.lock_wait_s):
+        refuse_links(folder)
         return await _run(sudocode, capabilities, folder, kept=_contents(folder))
 
 
@@ -55,8 +57,21 @@ def _contents(folder: Path) -> dict[Path, bytes]:
     out = {}
     for name in ("issues.jsonl", "specs.jsonl", ".gitignore", "config.json", "meta.json"):
         with contextlib.suppress(FileNotFoundError):
-            out[folder / name] = (folder / name).read_bytes()
+            out[folder / name] = _bytes(folder / name)
     return out
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return regular_bytes(path)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise SudocodeError(
+            f"nothing was done: {FOLDER}/{path.name} cannot be read ({error.strerror})",
+            code="database_invalid",
+            hint="Put the file back as it was committed.",
+        ) from error
 
 
 async def _run(sudocode: Sudocode, capabilities: Capabilities, folder: Path, *, kept: dict[Path, bytes]) -> Payload:
@@ -93,7 +108,7 @@ def _put_back(kept: dict[Path, bytes], warnings: list[dict[str, Any]]) -> None:
     anew, all rewrite `.gitignore`.
     """
     for path, content in kept.items():
-        now = path.read_bytes() if path.exists() else b""
+        now = _bytes(path) if path.exists() else b""
         if now == content:
             continue
         if path.name == ".gitignore":

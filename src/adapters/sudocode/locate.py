@@ -3,13 +3,17 @@
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from adapters.sudocode.config import SudocodeConfig
 from adapters.sudocode.failures import SudocodeError
 from dependfix_core.process import locate
 
 FOLDER: Final = ".sudocode"
+
+Identity: TypeAlias = tuple[tuple[str, int, int, int, int], ...]
+"""Files with their size, times and inode."""
+
 _NAMES: Final = ("sudocode", "sdc")
 _SCRIPTS: Final = frozenset({".js", ".mjs", ".cjs"})
 _SHIMS: Final = frozenset({".cmd", ".bat"})
@@ -26,10 +30,25 @@ class Program:
     """The script or executable behind every link."""
 
     @property
-    def identity(self) -> tuple[str, int, int]:
-        """Changes when another release is installed in the same place."""
-        stat = self.file.stat()
-        return (str(self.file), stat.st_size, stat.st_mtime_ns)
+    def entry(self) -> str:
+        """Absolute path of the program itself, as it was found."""
+        return self.argv[-1]
+
+    @property
+    def identity(self) -> Identity:
+        """Changes when another release is installed in the same place.
+
+        Packages are unpacked with one fixed time and the entry often stays the
+        same, so the package's own description and the times of the system count too.
+
+        Raises:
+            SudocodeError: `cli_missing`, when the program has just gone.
+        """
+        files = [self.file, *(folder / "package.json" for folder in self.file.parents[:3])]
+        out = [(str(file), *found) for file in files if (found := _stat(file))]
+        if not out or out[0][0] != str(self.file):
+            raise _missing(configured=True)
+        return tuple(out)
 
     @property
     def installation(self) -> str:
@@ -49,10 +68,13 @@ def find_sudocode(config: SudocodeConfig) -> Program:
     """
     setting = config.path.strip()
     for name in (setting,) if setting else _NAMES:
-        given = Path(name).expanduser()
-        if given.suffix.lower() in _SCRIPTS and given.is_file():
-            return Program(argv=(config.node, str(given.absolute())), file=given.resolve())
-        found = locate(name if given.name == name else str(given))
+        try:
+            given = Path(name).expanduser()
+            if given.suffix.lower() in _SCRIPTS and given.is_file():
+                return Program(argv=(config.node, str(given.absolute())), file=given.resolve())
+            found = locate(name if given.name == name else str(given))
+        except (OSError, RuntimeError):  # of a user that does not exist, or below a directory that is gone
+            continue
         if found is None:
             continue
         file = Path(found)
@@ -61,12 +83,24 @@ def find_sudocode(config: SudocodeConfig) -> Program:
             if script is not None:
                 return Program(argv=(config.node, str(script)), file=script.resolve())
         return Program(argv=(found,), file=file.resolve())
-    raise SudocodeError(
-        "SUDOCODE_PATH names no program that can be run" if setting else "the sudocode command was not found",
+    raise _missing(configured=bool(setting))
+
+
+def _missing(*, configured: bool) -> SudocodeError:
+    return SudocodeError(
+        "SUDOCODE_PATH names no program that can be run" if configured else "the sudocode command was not found",
         code="cli_missing",
         hint="Install it with `npm install -g sudocode`, or set SUDOCODE_PATH to the program.",
-        details={"tried": list(_NAMES) if not setting else ["SUDOCODE_PATH"]},
+        details={"tried": ["SUDOCODE_PATH"] if configured else list(_NAMES)},
     )
+
+
+def _stat(file: Path) -> tuple[int, int, int, int] | None:
+    try:
+        stat = file.stat()
+    except OSError:
+        return None
+    return (stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino)
 
 
 def shim_script(shim: Path) -> Path | None:
@@ -110,6 +144,12 @@ def nearest_folder(start: Path) -> Path | None:
     """
     for folder in (start, *start.parents):
         candidate = folder / FOLDER
+        if candidate.is_symlink() and not candidate.exists():
+            raise SudocodeError(
+                ".sudocode is a link that leads nowhere",
+                code="database_invalid",
+                hint="Repair or remove the link; sudocode would use a project further up.",
+            )
         if candidate.is_dir():
             return candidate
         if candidate.exists():

@@ -64,6 +64,13 @@ async def writer_lock(folder: Path, *, wait_s: float) -> AsyncIterator[None]:
         os.close(descriptor)
 
 
+def is_held(folder: Path) -> bool:
+    """Whether a writer holds the project at this moment; looking keeps nobody waiting."""
+    descriptor, locked = _open(folder)
+    os.close(descriptor)
+    return not locked
+
+
 def _open(folder: Path) -> tuple[int, bool]:
     """A descriptor to lock, and whether the first try got the lock."""
     if sys.platform != "win32":

@@ -1,12 +1,17 @@
 """The markdown files beside the database: found by entity, and kept when a write would overwrite an edit."""
 
+import contextlib
 import json
+import os
 import re
 import shutil
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
+from adapters.sudocode.behind import regular_bytes
+from adapters.sudocode.failures import SudocodeError
 from adapters.sudocode.graph import Kind
 from adapters.sudocode.locate import Project
 from adapters.sudocode.rows import Row, parse_time
@@ -21,13 +26,47 @@ def spec_file(project: Project, row: Row) -> Path | None:
     """The file of a spec, if there is one."""
     named = row.get("file_path")
     path = project.folder / named if isinstance(named, str) and named else None
-    return path if path is not None and path.is_file() else None
+    return path if path is not None and _of_the_project(project, path) else None
 
 
 def issue_files(project: Project) -> dict[str, Path]:
     """Issue id → its file, whose name is the id alone or followed by the title."""
     found = sorted((project.folder / "issues").glob("*.md"))
-    return {path.stem.split("_", 1)[0]: path for path in found}
+    return {path.stem.split("_", 1)[0]: path for path in found if _of_the_project(project, path)}
+
+
+def refuse_links(folder: Path) -> None:
+    """Refuse a project in which a file that the program writes is a link to somewhere outside.
+
+    Links are committed, so anybody can have made them; the program follows
+    them, and would replace whatever they lead to.
+
+    Raises:
+        SudocodeError: `conflict`.
+    """
+    real = Path(os.path.realpath(folder))
+    for path in _links(folder):
+        if not Path(os.path.realpath(path)).is_relative_to(real):
+            shown = path.relative_to(folder.parent)
+            raise SudocodeError(
+                f"nothing was written: {shown} is a link that leads out of {folder.name}, "
+                "and sudocode would replace what is there",
+                code="conflict",
+                hint="Look at the link, then remove it or put a file in its place.",
+                details={"file": str(shown)},
+            )
+
+
+def _links(folder: Path) -> Iterator[Path]:
+    for part in (folder, folder / "issues", folder / "specs"):
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError), os.scandir(part) as entries:
+            yield from (Path(entry.path) for entry in entries if entry.is_symlink())
+
+
+def _of_the_project(project: Project, path: Path) -> bool:
+    # Rows and links are committed, so anybody can have written them.
+    real = os.path.realpath(project.folder)
+    return path.is_file() and Path(os.path.realpath(path)).is_relative_to(real)
 
 
 def edited_by_hand(path: Path, row: Row) -> bool:
@@ -71,8 +110,8 @@ def _committed_row(project: Project, kind: Kind, entity_id: str) -> Row | None:
     path = project.jsonl[0 if kind == "issue" else 1]
     needle = f'"id":{json.dumps(entity_id)}'
     try:
-        text = path.read_text(encoding="utf-8", errors="replace")
-    except FileNotFoundError:
+        text = regular_bytes(path).decode("utf-8", "replace")
+    except OSError:
         return None
     for line in text.split("\n"):
         if needle in line:

@@ -7,6 +7,7 @@ from adapters.sudocode.entities import brief
 from adapters.sudocode.failures import SudocodeError
 from adapters.sudocode.fit import fit
 from adapters.sudocode.graph import Node, Snapshot, Waiting
+from adapters.sudocode.lock import is_held
 from adapters.sudocode.markdown import edited_by_hand, issue_files, spec_file
 from adapters.sudocode.rows import Row, by_urgency, listed, record, table
 from adapters.sudocode.session import Payload, Sudocode, Work
@@ -155,6 +156,7 @@ async def _diagnostics(sudocode: Sudocode, work: Work) -> Payload:
         "database": project.database.name,
         "capabilities": capability_report(capabilities),
         "blocks_means": _direction(first_blocks_second=capabilities.first_blocks_second),
+        "writer": {"held": is_held(project.folder), "waits_at_most_s": sudocode.config.lock_wait_s},
         "unsynced_markdown": _unsynced(work, snapshot)[:MAX_NAMED],
     }
     try:

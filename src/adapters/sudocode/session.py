@@ -17,6 +17,7 @@ from adapters.sudocode.failures import SudocodeError
 from adapters.sudocode.graph import Snapshot
 from adapters.sudocode.locate import Project, find_project
 from adapters.sudocode.lock import writer_lock
+from adapters.sudocode.markdown import refuse_links
 from dependfix_core.process import Runner
 
 Payload: TypeAlias = dict[str, Any]
@@ -123,12 +124,14 @@ class Sudocode:
         """The project, locked, and unless told otherwise with its database brought up to its files.
 
         Raises:
-            SudocodeError: Those of `open`, `database_busy`, `database_stale`.
+            SudocodeError: Those of `open`, `database_busy`, `database_stale`,
+                `conflict` when a link leads out of the project.
         """
         work = await self.open()
         # Calls of this process wait in order; only the first of them tries for the lock among processes.
         queue = self._queues.setdefault(work.project.folder, anyio.Lock())
         async with queue, writer_lock(work.project.folder, wait_s=self.config.lock_wait_s):
+            refuse_links(work.project.folder)
             if bring_up:
                 await self.bring_up(work)
             before = _signature(work.project)

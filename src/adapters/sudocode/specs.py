@@ -137,7 +137,7 @@ async def _refuse_taken(sudocode: Sudocode, work: Work, name: str) -> None:
     path = work.project.folder / "specs" / name
     snapshot = await sudocode.snapshot(work)
     owner = next((row for row in snapshot.specs if row.get("file_path") == f"specs/{name}"), None)
-    if path.exists() or owner is not None:
+    if path.is_symlink() or path.exists() or owner is not None:
         raise SudocodeError(
             f"specs/{name} exists already",
             code="conflict",
