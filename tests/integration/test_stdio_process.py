@@ -16,6 +16,8 @@ import pytest
 
 from dependfix_mcp.demo.loopback_github import LoopbackGitHub, Received, Reply
 from fakes.github_server import TOKEN, hosted
+from fakes.suspec_cli import install
+from recording.record_suspec import DATA, load_recorded
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and process groups of POSIX")
 
@@ -416,6 +418,48 @@ def test_suspec_alone_without_its_cli_ends_with_exit_code_three(
     assert served.process.wait(timeout=PATIENCE_S) == 3
     assert served.process.stderr is not None
     assert b"suspec" in served.process.stderr.read()
+
+
+@pytest.fixture
+def older_suspec(tmp_path: Path) -> Path:
+    """A suspec CLI whose contract is not the one that is understood."""
+    contract = load_recorded()["contract"]["stdout"].replace("0.26.0", "0.23.0").encode()
+    fake = install(tmp_path / "cli", DATA / "recorded.json", tmp_path)
+    fake.answer("contract", contract, 0)
+    return fake.launcher
+
+
+def test_suspec_alone_of_another_contract_ends_with_exit_code_three(
+    serve: Callable[..., Served], tmp_path: Path, environment: dict[str, str], older_suspec: Path
+) -> None:
+    served = serve("--toolsets", "suspec", "--suspec-bin", str(older_suspec), cwd=tmp_path, env=environment)
+    served.write(b"")
+
+    assert served.process.wait(timeout=PATIENCE_S) == 3
+    assert served.process.stderr is not None
+    assert served.process.stderr.read().decode().splitlines() == [
+        "dependfix-mcp: the suspec CLI speaks contract 0.23.0, needed is 0.26.0",
+        "Use a suspec CLI with checks contract 0.26.0; --suspec-bin or SUSPEC_BIN names it.",
+    ]
+
+
+def test_suspec_of_another_contract_beside_others_leaves_them_working(
+    serve: Callable[..., Served], tmp_path: Path, environment: dict[str, str], older_suspec: Path
+) -> None:
+    served = serve("--toolsets", "suspec,dependfix", "--suspec-bin", str(older_suspec), cwd=tmp_path, env=environment)
+    served.initialize()
+    served.send("tools/call", {"name": "suspec_check", "arguments": {"paths": ["/a.md"]}}, 2)
+    check = served.answer(2)["result"]["structuredContent"]
+    served.send("tools/call", {"name": "get_last_report", "arguments": {}}, 3)
+    report = served.answer(3)["result"]["structuredContent"]
+
+    assert (check["code"], check["details"]["found"], check["details"]["needed"]) == (
+        "contract_mismatch",
+        "0.23.0",
+        "0.26.0",
+    )
+    assert report["ok"] is True
+    assert served.process.poll() is None
 
 
 def wait_until(condition: Any) -> None:

@@ -1,7 +1,7 @@
 """`dependfix-mcp doctor`: which settings hold and why, what is there, what is missing. Asks no network."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
@@ -194,17 +194,50 @@ async def _toolsets(services: Services, problems: list[str]) -> list[str]:
         if name not in services.settings.toolsets:
             rows.append(f"{name}: not served")
             continue
-        toolset = build(services)
-        state = f"{len(toolset.tools)} tools"
-        if toolset.start is not None:
-            try:
-                await toolset.start()
-            except DependfixError as error:
-                state = f"{state}, but {error.message}. {error.hint}".strip()
-                if services.settings.toolsets == (name,):
-                    problems.append(f"{name}: {error.message}")
-        rows.append(f"{name}: {state}")
+        rows.append(f"{name}: {len(build(services).tools)} tools")
+        if name in _COMMAND_LINE_TOOLS:
+            facts, problem = await _COMMAND_LINE_TOOLS[name](services)
+            rows += [f"{name}: {clean_text(redact(fact), max_chars=400, one_line=True)}" for fact in facts]
+            # Beside other toolsets its tools answer what is missing; alone there is nothing else to serve.
+            if problem and services.settings.toolsets == (name,):
+                problems.append(f"{name}: {clean_text(redact(problem), max_chars=400, one_line=True)}")
     return rows
+
+
+async def _suspec(services: Services) -> tuple[list[str], str]:
+    """What the contract gate found and what it needs, and what is wrong, if anything."""
+    from dependfix_mcp.tools.suspec import gate  # noqa: PLC0415  # loads the MCP SDK
+
+    result = await gate(services)
+    found = f"found {f'contract {result.found}' if result.found else 'no contract'}, needed is contract {result.needed}"
+    facts = [f"{result.executable or 'no executable'}; {found}"]
+    error = result.error
+    if error is None:
+        return facts, ""
+    return [*facts, f"its tools answer {error.code}: {error.message}. {error.hint}".strip()], error.message
+
+
+async def _sudocode(services: Services) -> tuple[list[str], str]:
+    """Which program and which project there are, and why the tools cannot work, if they cannot."""
+    from dependfix_mcp.tools.sudocode import state  # noqa: PLC0415  # loads the MCP SDK
+
+    result = await state(services)
+    found = f"found {f'release {result.found}' if result.found else 'no release'}, needed is {result.needed}"
+    facts = [f"{result.executable or 'no executable'}; {found}"]
+    if result.project is not None:
+        facts.append(f"project {result.project}")
+    error = result.error
+    if error is None:
+        return facts, ""
+    facts.append(f"its tools answer {error.code}: {error.message}. {error.hint}".strip())
+    # A folder without a project is nothing wrong: `init` makes one.
+    return facts, "" if error.code == "not_initialized" else error.message
+
+
+_COMMAND_LINE_TOOLS: Final[dict[str, Callable[[Services], Awaitable[tuple[list[str], str]]]]] = {
+    "suspec": _suspec,
+    "sudocode": _sudocode,
+}
 
 
 def _say(text: str) -> None:
