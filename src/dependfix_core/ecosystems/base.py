@@ -198,8 +198,13 @@ class Candidates(Protocol):
         pin): one of them serves where the registry cannot be asked.
         """
 
-    def newest(self, package: str, admits: Callable[[str], bool], named: Sequence[str] = ()) -> Step[str | NoCandidate]:
-        """The newest safe, stable version that is old enough and that `admits`: what a new install would take."""
+    def newest(
+        self, package: str, admits: Callable[[str], bool], named: Sequence[str] = (), replaces: str = ""
+    ) -> Step[str | NoCandidate]:
+        """The newest safe, stable version that is old enough and that `admits`: what a new install would take.
+
+        Where there is none, the newest one that is no worse than `replaces`, the version that goes for it.
+        """
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -15,7 +15,7 @@ from dependfix_core.ecosystems.base import (
 )
 from dependfix_core.model.plan import Edit, RefusalReason, Strategy
 from dependfix_core.model.steps import Step, together
-from dependfix_core.pipeline.ladder import Dead, Ladder, Option
+from dependfix_core.pipeline.ladder import Dead, Ladder, Option, is_gone
 from dependfix_core.pipeline.targets import Chooser
 
 _STAYS: Final[frozenset[RefusalReason]] = frozenset(
@@ -69,13 +69,13 @@ def decide(graph: Graph, vulnerable: Sequence[str], chooser: Chooser) -> Step[De
     options = [one for one in found if isinstance(one, Option)]
     own = {option.where: option.strategy for option in options}
     state = _State(base=graph, graph=graph, chooser=chooser, own=own)
-    needed = _without_redundant(options, vulnerable, chooser)
+    needed = _without_redundant(options, vulnerable, chooser, graph)
     yield from _take_all(state, [one for one in needed if not one.legal.is_partial], dead)
     for _ in range(_MAX_ROUNDS):
         # What was decided for others may have taken away what was in the way.
         taken = len(state.steps)
         for where in vulnerable if taken else ():
-            if where in dead and dead[where].reason not in _STAYS:
+            if where in dead and dead[where].reason not in _STAYS and state.graph.instance(where) is not None:
                 again = yield from state.climb(where)
                 if isinstance(again, Dead):
                     dead[where] = again
@@ -86,11 +86,12 @@ def decide(graph: Graph, vulnerable: Sequence[str], chooser: Chooser) -> Step[De
     # After what only a tool can finish nothing is certain: those come last.
     yield from _take_all(state, [one for one in needed if one.legal.is_partial], dead)
     for where in vulnerable:
-        copy = state.graph.instance(where)
-        if copy is None or chooser.is_safe(copy.name, copy.version):
+        if is_gone(where, graph, state.graph, chooser):
             dead.pop(where, None)
         elif where not in dead:
-            dead[where] = Dead(reason="constraint-conflict", detail=f"{copy.name} {copy.version} would stay")
+            copy = graph.instance(where)
+            said = f"{copy.name} {copy.version} would stay" if copy is not None else ""
+            dead[where] = Dead(reason="constraint-conflict", detail=said)
     return Decision(bundles=state.bundles(), dead=dead, graph=state.graph)
 
 
@@ -109,13 +110,15 @@ def _order(option: Option) -> tuple[object, ...]:
     return (option.cost.key, option.where)
 
 
-def _without_redundant(options: Iterable[Option], vulnerable: Sequence[str], chooser: Chooser) -> list[Option]:
+def _without_redundant(
+    options: Iterable[Option], vulnerable: Sequence[str], chooser: Chooser, base: Graph
+) -> list[Option]:
     """One option for the same changes, and none whose copies others make safe as well; the dearest go first."""
     distinct: dict[tuple[Change, ...], Option] = {}
     for option in options:
         distinct.setdefault(option.changes, option)
     kept = sorted(distinct.values(), key=_order)
-    covers = {option.where: _covered(option, vulnerable, chooser) for option in kept}
+    covers = {option.where: _covered(option, vulnerable, chooser, base) for option in kept}
     for option in sorted(kept, key=_order, reverse=True):
         others = [
             other for other in kept if other is not option and (option.legal.needs_tool or not other.legal.needs_tool)
@@ -125,13 +128,10 @@ def _without_redundant(options: Iterable[Option], vulnerable: Sequence[str], cho
     return kept
 
 
-def _covered(option: Option, vulnerable: Sequence[str], chooser: Chooser) -> frozenset[str]:
-    moved = {move.where: move for move in option.legal.moved}
+def _covered(option: Option, vulnerable: Sequence[str], chooser: Chooser, base: Graph) -> frozenset[str]:
+    moved = {move.where for move in option.legal.moved}
     return frozenset(
-        where
-        for where in vulnerable
-        if where in moved
-        and (moved[where].to_version is None or chooser.is_safe(moved[where].package, moved[where].to_version or ""))
+        where for where in vulnerable if where in moved and is_gone(where, base, option.legal.graph, chooser)
     )
 
 

@@ -493,8 +493,9 @@ class _Rungs:
         forbidden = yield from self._forbidden_by_policy(by)
         if forbidden is not None:
             return forbidden
+        telling = [(rung, one) for rung, one in self._failures if one.reason != "constraint-conflict" or one.dependent]
         for rung in ("override", "own", "parents"):
-            for failed, failure in self._failures:
+            for failed, failure in (*telling, *self._failures):
                 if failed == rung:
                     return self._dead(failure, by)
         return Dead(reason="constraint-conflict", blocked_by=by, next_safe=targets.next_safe)
@@ -594,8 +595,10 @@ class _Search:
             verdict = yield from graph.simulate(self.changes(), chooser)
             if isinstance(verdict, Legal):
                 remaining = verdict.graph.instance(self.rungs.where)
-                if remaining is None or chooser.is_safe(remaining.name, remaining.version):
+                if is_gone(self.rungs.where, graph, verdict.graph, chooser):
                     return verdict
+                if remaining is None:
+                    return Blocked(reason="constraint-conflict", detail="what replaces it is vulnerable as well")
                 if not (yield from self._move_what_remains(verdict.graph)):
                     return Blocked(
                         reason="constraint-conflict", detail=f"{remaining.name} {remaining.version} would stay"
@@ -771,6 +774,19 @@ def _without_new(blocked: Blocked, way: Iterable[AddOverride]) -> Blocked:
     if forcing is None or all(one.override != forcing for one in way):
         return blocked
     return replace(blocked, dependent=None, detail=f"an entry {forcing.selector} would reach other copies as well")
+
+
+def is_gone(where: str, before: Graph, after: Graph, chooser: Chooser) -> bool:
+    """Whether a vulnerable copy is safe now, or went without a vulnerable one of its package coming in for it."""
+    copy = after.instance(where)
+    if copy is not None:
+        return chooser.is_safe(copy.name, copy.version)
+    old = before.instance(where)
+    return old is None or all(
+        chooser.is_safe(one.name, one.version)
+        for one in after.instances(old.name)
+        if before.instance(one.where) is None
+    )
 
 
 def _admits_any(dependent: Dependent, candidates: Iterable[Candidate]) -> bool:

@@ -280,13 +280,17 @@ class Chooser:
                 return candidate.text
         return None
 
-    def newest(self, package: str, admits: Callable[[str], bool], named: Sequence[str] = ()) -> Step[str | NoCandidate]:
+    def newest(
+        self, package: str, admits: Callable[[str], bool], named: Sequence[str] = (), replaces: str = ""
+    ) -> Step[str | NoCandidate]:
         """See `Candidates.newest`."""
         listing = yield from self._listing(package)
-        fitting = [
-            (version, release) for version, release in listing.releases if self._is_usable(package, version, release)
-        ]
-        fitting = [(version, release) for version, release in fitting if admits(version.text)]
+        published = [pair for pair in listing.releases if not pair[1].yanked]
+        fitting = [pair for pair in published if self.is_safe(package, pair[0].text) and admits(pair[0].text)]
+        if not fitting and replaces:
+            fitting = [
+                pair for pair in published if self.is_no_worse(package, pair[0].text, replaces) and admits(pair[0].text)
+            ]
         stable = [pair for pair in fitting if not self._scheme.is_prerelease(pair[0])] or fitting
         kept = [pair for pair in stable if not pair[1].deprecated] or stable
         old = [pair for pair in kept if self._gates.opens_at(package, pair[1], self._now) is None]
@@ -312,9 +316,6 @@ class Chooser:
         if named:
             return NoCandidate(reason="constraint-conflict", detail=f"{package} {named[0]} is not safe")
         return NoCandidate(reason="metadata-unavailable", detail=unavailable_text(listing.unavailable))
-
-    def _is_usable(self, package: str, version: Version, release: Release) -> bool:
-        return not release.yanked and self.is_safe(package, version.text)
 
     def _listing(self, package: str) -> Step[_Listing]:
         known = self._listings.get(package)

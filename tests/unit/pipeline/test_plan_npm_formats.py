@@ -262,6 +262,28 @@ def test_pnpm_moves_a_peer_that_would_not_fit_any_more() -> None:
     }
 
 
+def test_a_copy_that_another_one_as_vulnerable_replaces_is_not_fixed() -> None:
+    packages: Universe = {
+        "vuln": {"1.0.0": {"engine": "~0.20.0"}, "1.2.0": {"engine": "~0.21.0"}},
+        "engine": {"0.20.0": {}, "0.21.0": {}, "0.25.0": {}},
+    }
+    files = pnpm(
+        {"vuln": ("^1.0.0", "1.0.0")},
+        {"vuln@1.0.0": {"engine": "0.20.0"}, "engine@0.20.0": {}},
+    )
+    engine = alert(2, "engine", "< 0.25.0", "0.25.0", manifest="pnpm-lock.yaml")
+
+    planned = plan(files, alert(1, "vuln", "< 1.2.0", "1.2.0", manifest="pnpm-lock.yaml"), engine, packages=packages)
+
+    assert moves(planned) == {
+        "vuln@1.0.0": ("1.0.0", "1.2.0"),
+        "engine@0.20.0": ("0.20.0", None),
+        "engine@0.21.0": (None, "0.21.0"),
+    }
+    assert only(planned).alerts == (1,)
+    assert (answer(planned, 2).outcome, answer(planned, 2).reason) == ("refuse", "major-required")
+
+
 def test_pnpm_gives_a_new_copy_the_peers_that_are_above_it() -> None:
     packages: Universe = {
         "vuln": {"1.0.0": {"peer:core": "*"}, "1.2.0": {"peer:core": "*", "helper": "^1.0.0"}},

@@ -139,10 +139,10 @@ class NpmGraph:
             return NoOverride(reason="peer-conflict", detail="forcing a peer would only hide that it does not fit")
         if any(one.constraint is not None for one in refusing):
             return NoOverride(
-                reason="override-unsupported", detail="a declared dependency has to be raised where it is declared"
+                reason="constraint-conflict", detail="a declared dependency has to be raised where it is declared"
             )
         if any(one.override is not None for one in refusing):
-            return NoOverride(reason="override-unsupported", detail="it is forced already")
+            return NoOverride(reason="constraint-conflict", detail="it is forced already")
         elsewhere: list[Dependent] = []
         locked: list[str] = []
         for other in self._layout.copies(self._state, node.name):

@@ -65,6 +65,8 @@ class Simulation:
         self._unjudged: set[str] = set()
         """Dependents whose requirements are not known."""
         self._added = 0
+        self._in_place_of: dict[str, str] = {}
+        """Place of a copy that came in → the version that it replaces, empty when it replaces none."""
         self.needs_tool = False
         self.warnings: set[str] = set()
         self.edits: list[Edit] = []
@@ -335,7 +337,7 @@ class Simulation:
         if moved.reason == "metadata-unavailable":
             self._leave_open(link, want)
             return None
-        added = yield from self._settle_by_adding(link, want)
+        added = yield from self._settle_by_adding(link, want, self._replaced_by(link, node))
         if not isinstance(added, NoCandidate):
             if added != node.where:
                 self._left.append(node.where)
@@ -503,12 +505,19 @@ class Simulation:
         """Whether a copy's place says nothing of its version, so that any other version may lie there."""
         return self._unit.format in ("npm-lock", "bun-lock") or node.where in self.state.nodes
 
-    def _settle_by_adding(self, link: Link, want: Wanted) -> Step[str | NoCandidate]:
+    def _replaced_by(self, link: Link, node: Node) -> str:
+        """The version that goes when the requirement gets a copy of its own: nobody else uses the one it has."""
+        others = (_id(one) for one in self._layout.links_to(self.state, node.where))
+        return "" if any(one != _id(link) and one not in self._pending for one in others) else node.version
+
+    def _settle_by_adding(self, link: Link, want: Wanted, replaces: str = "") -> Step[str | NoCandidate]:
         """A new copy, as a new install would take it."""
         excluded: set[str] = set()
         failure: Blocked | None = None
         for _ in range(_MAX_RETRIES):
-            version = yield from self._candidates.newest(want.package, _admitting([want], excluded), want.named)
+            version = yield from self._candidates.newest(
+                want.package, _admitting([want], excluded), want.named, replaces
+            )
             if isinstance(version, NoCandidate):
                 return NoCandidate(reason=failure.reason, detail=failure.detail) if failure is not None else version
             fresh = yield from self._fresh("", want.package, version, None)
@@ -522,6 +531,7 @@ class Simulation:
             failure = yield from self._check_release(None, fresh)
             if failure is None:
                 self._added += 1
+                self._in_place_of[where] = replaces
                 self.state.put(where, replace(fresh, is_optional=link.may_be_missing))
                 self._layout.connect(self.state, link, where)
                 for own in self._layout.own_links(fresh):
@@ -653,11 +663,8 @@ class Simulation:
         if self._candidates.is_safe(node.name, node.version):
             return True
         before = self._layout.node(self._before, node.where)
-        return (
-            before is not None
-            and before.name == node.name
-            and self._candidates.is_no_worse(node.name, node.version, before.version)
-        )
+        old = before.version if before is not None and before.name == node.name else self._in_place_of.get(node.where)
+        return bool(old) and self._candidates.is_no_worse(node.name, node.version, old or "")
 
     def _finish(self) -> None:
         if self._unrecorded:

@@ -96,7 +96,9 @@ class Least:
         fitting = [v for v in versions if Version(v) > Version(current) and admits(v) and self.is_safe(package, v)]
         return fitting[0] if fitting else NoCandidate(reason="constraint-conflict")
 
-    def newest(self, package: str, admits: Callable[[str], bool], named: Sequence[str] = ()) -> Step[str | NoCandidate]:
+    def newest(
+        self, package: str, admits: Callable[[str], bool], named: Sequence[str] = (), replaces: str = ""
+    ) -> Step[str | NoCandidate]:
         versions = yield from self._listed(package)
         fitting = [v for v in versions if admits(v) and self.is_safe(package, v)]
         return fitting[-1] if fitting else NoCandidate(reason="metadata-unavailable" if not versions else "no-patch")
