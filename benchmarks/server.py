@@ -139,11 +139,13 @@ def timed(work: Any) -> float:
 def service(alerts: int) -> Iterator[str]:
     command = [sys.executable, str(Path(__file__).with_name("fetch.py")), "--serve", str(alerts)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        port = process.stdout.readline().split()[0]
-        with socket.create_connection(("127.0.0.1", int(port))):
-            yield f"http://127.0.0.1:{port}"
-        process.terminate()
+        try:
+            assert process.stdout is not None
+            port = process.stdout.readline().split()[0]
+            with socket.create_connection(("127.0.0.1", int(port))):
+                yield f"http://127.0.0.1:{port}"
+        finally:
+            process.terminate()
 
 
 def whole(folder: str, alerts: int) -> float:

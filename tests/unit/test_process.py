@@ -223,6 +223,37 @@ def test_credentials_are_taken_out_of_text() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "prose",
+    [
+        "Action Controller HTTP token authentication ReDoS",
+        "Bearer authentication is skipped; a Basic Cross-Site check, token verification.",
+        "Improper Authorization: missing checks in user-management",
+        "risk-based-authentication-flow needs disk-encryption-at-rest-by-default",
+        "pypi-attestation-models-for-everybody",
+    ],
+)
+def test_prose_is_no_credential(prose: str) -> None:
+    assert redact(prose) == prose
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("bearer eyJhbGciOi", "bearer [redacted]"),
+        ("Basic dXNlcjpwYXNz", "Basic [redacted]"),
+        ("Basic dXNlcjpwYXNzd29yZA==", "Basic [redacted]"),
+        ("token 0123456789abcdef", "token [redacted]"),
+        ("authorization=a1b2c3d4", "authorization=[redacted]"),
+        ("//npm.registry.example/:_authToken=plainword", "//npm.registry.example/:_authToken=[redacted]"),
+        ("key sk-proj-AbCdEfGhIjKlMnOpQrStUv", "key [redacted]"),
+        ("pypi-AgEIcHlwaS5vcmcCJDAw", "[redacted]"),
+    ],
+)
+def test_credentials_of_every_shape_are_taken_out(text: str, left: str) -> None:
+    assert redact(text) == left
+
+
 def test_untrusted_text_loses_escapes_and_invisible_characters() -> None:
     text = "a\x1b[31mb\u202ec\u200bd\x00e\U000e0041f 👩\u200d💻 ok\nnext"
 

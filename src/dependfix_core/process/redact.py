@@ -4,18 +4,22 @@ import re
 import unicodedata
 from typing import Final
 
+# Prose speaks of token authentication and of bearer tokens; no credential is spelled as words are.
+_WORDS: Final = r"(?:[A-Za-z][a-z]*(?:[/-][A-Za-z][a-z]*)*[./-]*(?![A-Za-z0-9._~+/=-]))"
 _SECRETS: Final = re.compile(
-    r"""
-    (?P<token>
-        gh[pousr]_[A-Za-z0-9]{16,255}
-      | github_pat_[A-Za-z0-9_]{16,255}
-      | npm_[A-Za-z0-9]{30,}
-      | pypi-[A-Za-z0-9_-]{16,}
-      | glpat-[A-Za-z0-9_-]{16,}
-      | sk-[A-Za-z0-9_-]{20,}
+    rf"""
+    (?<![A-Za-z0-9])(?P<token>
+        gh[pousr]_[A-Za-z0-9]{{16,255}}
+      | github_pat_[A-Za-z0-9_]{{16,255}}
+      | npm_[A-Za-z0-9]{{30,}}
+      | pypi-(?=[a-z_-]*[A-Z0-9])[A-Za-z0-9_-]{{16,}}
+      | glpat-(?=[a-z_-]*[A-Z0-9])[A-Za-z0-9_-]{{16,}}
+      | sk-(?=[a-z_-]*[A-Z0-9])[A-Za-z0-9_-]{{20,}}
     )
-    | (?P<scheme>\b(?:[Bb]earer|[Bb]asic|[Tt]oken)[ ]+)(?P<credential>[A-Za-z0-9._~+/=-]{8,})
-    | (?P<auth>(?:_authToken|_auth|_password|[Aa]uthorization)["']?\s*[=:]\s*)(?P<value>[^\s"']{4,}(?:[ ][^\s"']{8,})?)
+    | (?P<scheme>\b(?:[Bb]earer|[Bb]asic|[Tt]oken)[ ]+)(?!{_WORDS})(?P<credential>[A-Za-z0-9._~+/=-]{{8,}})
+    | (?P<auth>(?:_authToken|_auth|_password)["']?\s*[=:]\s*|[Aa]uthorization["']?\s*[=:]\s*
+        (?:(?=(?:[Bb]earer|[Bb]asic|[Tt]oken)[ ])|(?!{_WORDS})))
+      (?P<value>[^\s"']{{4,}}(?:[ ][^\s"']{{8,}})?)
     | (?P<url>\b[a-z][a-z0-9+.-]*://)(?P<userinfo>[^\s/@'"<>]+)@
     | -----BEGIN[ ][A-Z ]*PRIVATE[ ]KEY-----.*?(?:-----END[ ][A-Z ]*PRIVATE[ ]KEY-----|\Z)
     """,
