@@ -246,6 +246,7 @@ def test_prose_is_no_credential(prose: str) -> None:
         ("token 0123456789abcdef", "token [redacted]"),
         ("authorization=a1b2c3d4", "authorization=[redacted]"),
         ("//npm.registry.example/:_authToken=plainword", "//npm.registry.example/:_authToken=[redacted]"),
+        ('{"_auth": "abcd1234"}', '{"_auth": "[redacted]"}'),
         ("key sk-proj-AbCdEfGhIjKlMnOpQrStUv", "key [redacted]"),
         ("pypi-AgEIcHlwaS5vcmcCJDAw", "[redacted]"),
     ],

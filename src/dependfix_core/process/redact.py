@@ -17,7 +17,7 @@ _SECRETS: Final = re.compile(
       | sk-(?=[a-z_-]*[A-Z0-9])[A-Za-z0-9_-]{{20,}}
     )
     | (?P<scheme>\b(?:[Bb]earer|[Bb]asic|[Tt]oken)[ ]+)(?!{_WORDS})(?P<credential>[A-Za-z0-9._~+/=-]{{8,}})
-    | (?P<auth>(?:_authToken|_auth|_password)["']?\s*[=:]\s*|[Aa]uthorization["']?\s*[=:]\s*
+    | (?P<auth>(?:_authToken|_auth|_password)["']?\s*[=:]\s*["']?|[Aa]uthorization["']?\s*[=:]\s*
         (?:(?=(?:[Bb]earer|[Bb]asic|[Tt]oken)[ ])|(?!{_WORDS})))
       (?P<value>[^\s"']{{4,}}(?:[ ][^\s"']{{8,}})?)
     | (?P<url>\b[a-z][a-z0-9+.-]*://)(?P<userinfo>[^\s/@'"<>]+)@

@@ -3,6 +3,7 @@
 Source: https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
 """
 
+from functools import lru_cache
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -26,28 +27,31 @@ def render_sarif(result: RunResult) -> str:
     return indented(_cleaned(log))
 
 
-def _cleaned(log: dict[str, Any]) -> Any:
-    """Every text as one line without characters that are not shown, and not longer than a viewer bears."""
+def _cleaned(log: dict[str, Any]) -> dict[str, Any]:
+    """Every text as one line without characters that are not shown, and not longer than a viewer bears; in place."""
     known: dict[str, str] = {}
-
-    def walk(node: Any) -> Any:
-        if isinstance(node, str):
-            clean = known.get(node)
-            if clean is None:
-                clean = known[node] = clean_text(node, max_chars=2000, one_line=True)
-            return clean
-        if isinstance(node, dict):
-            return {key: walk(child) for key, child in node.items()}
-        return [walk(child) for child in node] if isinstance(node, list) else node
-
-    return walk(log)
+    waiting: list[dict[str, Any] | list[Any]] = [log]
+    while waiting:
+        holder: Any = waiting.pop()
+        for key, child in holder.items() if isinstance(holder, dict) else enumerate(holder):
+            if isinstance(child, str):
+                clean = known.get(child)
+                if clean is None:
+                    clean = known[child] = clean_text(child, max_chars=2000, one_line=True)
+                if clean != child:
+                    holder[key] = clean
+            elif isinstance(child, dict | list):
+                waiting.append(child)
+    return log
 
 
 def _run(result: RunResult, repository: str) -> dict[str, Any]:
     alerts = [alert for alert in result.alerts if alert.repository.lower() == repository.lower()]
     rules: dict[str, dict[str, Any]] = {}
     for alert in alerts:
-        rules.setdefault(_rule_id(alert), _rule(alert))
+        rule_id = _rule_id(alert)
+        if rule_id not in rules:
+            rules[rule_id] = _rule(alert)
     index = {rule: position for position, rule in enumerate(rules)}
     return {
         "tool": {
@@ -124,6 +128,7 @@ def _result(alert: NormalizedSecurityAlert, result: RunResult, rule_index: int) 
     return found
 
 
+@lru_cache(maxsize=1_024)
 def _artifact_uri(path: str) -> str:
     """A relative reference for a path of the repository; empty for one that leaves it."""
     parts = clean_text(path, one_line=True).replace("\\", "/").split("/")

@@ -86,23 +86,34 @@ def write_report(
 
 def without_secrets(result: RunResult, secrets: Sequence[str] = ()) -> RunResult:
     """`result` with credentials taken out of every text, whatever brought them there."""
-    known: dict[str, str] = {}
-    found = False
+    wire = to_wire(result)
+    clean = {text: redact(text, *secrets) for text in _texts(wire)}
+    if all(text == left for text, left in clean.items()):
+        return result
 
     def walk(node: Any) -> Any:
-        nonlocal found
         if isinstance(node, str):
-            clean = known.get(node)
-            if clean is None:
-                clean = known[node] = redact(node, *secrets)
-                found = found or clean != node
-            return clean
+            return clean[node]
         if isinstance(node, dict):
             return {key: walk(child) for key, child in node.items()}
         return [walk(child) for child in node] if isinstance(node, list) else node
 
-    clean = walk(to_wire(result))
-    return RunResult.model_validate(clean) if found else result
+    return RunResult.model_validate(walk(wire))
+
+
+def _texts(wire: Any) -> set[str]:
+    """Each different text once; of a large report few are different."""
+    found: set[str] = set()
+    waiting = [wire]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, str):
+            found.add(node)
+        elif isinstance(node, dict):
+            waiting.extend(node.values())
+        elif isinstance(node, list):
+            waiting.extend(node)
+    return found
 
 
 def prepare_folder(folder: Path) -> None:

@@ -3,6 +3,7 @@
 import copyreg
 import re
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Final
 
 from dependfix_core.versions.base import VersionScheme
@@ -49,6 +50,7 @@ for _scheme in _SCHEMES.values():
     copyreg.pickle(type(_scheme), lambda scheme: (_scheme_named, (scheme.name,)))
 
 
+@lru_cache(maxsize=8_192)
 def normalise_name(ecosystem: str, name: str) -> str:
     """The package's name in the form under which alerts, manifests and locks are brought together.
 
