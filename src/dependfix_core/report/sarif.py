@@ -11,7 +11,7 @@ from dependfix_core._version import __version__
 from dependfix_core.model.alert import parse_time
 from dependfix_core.process import clean_text
 from dependfix_core.report.text import advisory_link, outcome_words, safe_link
-from dependfix_core.report.wire import NormalizedSecurityAlert, RunResult, indented
+from dependfix_core.report.wire import NormalizedSecurityAlert, RunResult, compact
 
 _SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS: Final = {"critical": "error", "high": "error", "medium": "warning", "low": "note"}
@@ -24,7 +24,7 @@ def render_sarif(result: RunResult) -> str:
     names = [stats.repository for stats in result.repositories] or sorted({alert.repository for alert in result.alerts})
     runs = [_run(result, name) for name in names] or [_run(result, "")]
     log = {"$schema": _SCHEMA, "version": "2.1.0", "runs": runs}
-    return indented(_cleaned(log))
+    return compact(_cleaned(log))
 
 
 def _cleaned(log: dict[str, Any]) -> dict[str, Any]:

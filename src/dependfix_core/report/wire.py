@@ -345,6 +345,11 @@ def indented(value: Any) -> str:
     return _ANYTHING.dump_json(value, indent=2).decode() + "\n"
 
 
+def compact(value: Any) -> str:
+    """JSON values as text for a program: no blanks."""
+    return _ANYTHING.dump_json(value).decode() + "\n"
+
+
 def read_report(text: str | bytes, *, path: str) -> RunResult:
     """A report of ours or of the original dependfix.
 
