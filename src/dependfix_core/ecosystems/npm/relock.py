@@ -60,6 +60,8 @@ _KEPT_SETTINGS: Final = frozenset(
 )
 _KEPT_YARNRC: Final = frozenset(
     {
+        "catalog",
+        "catalogs",
         "checksumBehavior",
         "compressionLevel",
         "defaultProtocol",
@@ -67,6 +69,8 @@ _KEPT_YARNRC: Final = frozenset(
         "enableTransparentWorkspaces",
         "nmHoistingLimits",
         "nodeLinker",
+        "npmMinimalAgeGate",
+        "npmPreapprovedPackages",
         "packageExtensions",
         "pnpMode",
         "supportedArchitectures",
@@ -174,13 +178,15 @@ def _relock(work: _Work) -> ToolRelock | WriteRefusal:
         return WriteRefusal(reason="tool-required", detail=f"{unit.unit} is no lockfile of a package manager")
     calls, by_hand, version = make(work)
     files = {path: _neutral(path, content) for path, content in work.files.items()}
+    edited = tuple(sorted({edit.path for edit in work.edits}))
     return ToolRelock(
         tool=unit.tool,
         version=version,
         files=files,
         results=(unit.unit,),
         calls=calls,
-        edited=tuple(sorted({edit.path for edit in work.edits})),
+        edited=edited,
+        restored={path: work.files[path] for path in edited if files[path] != work.files[path]},
         registries=unit.registries,
         settings=_settings(unit),
         folder=work.folder or ".",

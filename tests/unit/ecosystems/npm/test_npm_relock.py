@@ -138,6 +138,21 @@ async def test_yarn_sets_the_resolution_of_each_descriptor_without_the_projects_
     assert found.edited == ()
 
 
+async def test_yarn_sees_the_catalogs_of_a_neutralised_file_and_the_file_stays_as_it_is_laid_out() -> None:
+    files = files_of("yarn-berry-lines")
+    settings = "yarnPath: .yarn/releases/evil.cjs\n# ours\ncatalog:\n  semver: ^7.3.5\n"
+    files[".yarnrc.yml"] = settings.encode()
+    files["package.json"] = files["package.json"].replace(b'"semver": "^7.3.5"', b'"semver": "catalog:"')
+    edit = Edit(path=".yarnrc.yml", at="catalog.semver", from_text="^7.3.5", to_text="^7.5.2", kind="catalog")
+
+    found = await wanted(files, "yarn.lock", [], [edit])
+
+    assert isinstance(found, ToolRelock)
+    assert json.loads(found.files[".yarnrc.yml"]) == {"catalog": {"semver": "^7.5.2"}}
+    assert found.edited == (".yarnrc.yml",)
+    assert found.restored == {".yarnrc.yml": settings.replace("^7.3.5", "^7.5.2").encode()}
+
+
 @pytest.mark.parametrize(
     ("raised", "sets"),
     [
