@@ -8,6 +8,7 @@ that stand for the ones that are there.
 Source: https://packaging.python.org/en/latest/specifications/pylock-toml/
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -287,7 +288,11 @@ class _Files:
         spans: list[Replacement] = []
         for key, value in template.table.items():
             if key != "hashes":
-                spans.append((self.text.spans[*template.path, key], self._value(key, file).encode()))
+                span = self.text.spans[*template.path, key]
+                new_value = self._value(key, file)
+                if key == "upload-time" and b"." not in self.text.content[span.start : span.end]:
+                    new_value = re.sub(r"\.\d+", "", new_value)  # uv writes whole seconds here
+                spans.append((span, new_value.encode()))
                 continue
             for algorithm in value:
                 digest = file.hashes.get(algorithm)

@@ -1,0 +1,73 @@
+"""Harder Python projects are fixed in a checkout without a tool, and their real package managers accept what was written."""
+
+from pathlib import Path
+
+import pytest
+
+from fakes import harder
+from integration.fixing import fixed
+from integration.materialised import materialise
+from integration.strict_checks import Check, run_check
+from integration.test_fix_harder import DISPOSITIONS
+
+pytestmark = [pytest.mark.anyio, pytest.mark.online, pytest.mark.timeout(600)]
+
+_HASHED = ("install", "--dry-run", "--ignore-installed", "--require-hashes", "--only-binary", ":all:", "--quiet", "-r")
+_PLAIN = ("install", "--dry-run", "--ignore-installed", "--only-binary", ":all:", "--quiet", "-r")
+_COMPILE = ("pip", "compile", "--quiet", "--generate-hashes", "--python-version", "3.10", "--python-platform")
+_PYLOCK = ("pip", "compile", "--quiet", "--universal", "--python-version", "3.9", "--group", "dev")
+CHECKS: dict[str, tuple[Check, ...]] = {
+    "uv-workspace-forks": (Check("uv", ("lock", "--check")), Check("uv", ("lock",), unchanged="uv.lock")),
+    "poetry-extras": (Check("poetry", ("check", "--lock")), Check("poetry", ("lock",), unchanged="poetry.lock")),
+    "pdm-overrides": (
+        Check("pdm", ("lock", "--check")),
+        Check("pdm", ("lock", "--update-reuse"), unchanged="pdm.lock"),
+    ),
+    "pylock-groups": (Check("uv", (*_PYLOCK, "pyproject.toml", "-o", "pylock.toml"), unchanged="pylock.toml"),),
+    "pip-two-platforms": (
+        *(
+            Check(
+                "uv",
+                (*_COMPILE, platform, "requirements/base.in", "-o", f"requirements/{platform}.txt"),
+                unchanged=f"requirements/{platform}.txt",
+            )
+            for platform in ("linux", "windows")
+        ),
+        Check("pip-tools", (*_HASHED, "requirements/linux.txt"), program="pip"),
+        Check("pip-tools", (*_HASHED, "requirements/dev.txt"), program="pip"),
+    ),
+    "pip-tree-conflict": tuple(
+        Check("pip-tools", (*_PLAIN, f"requirements/{name}.txt"), program="pip") for name in ("dev", "prod", "tools")
+    ),
+}
+
+
+def marked(name: str) -> object:
+    tools = sorted({check.tool for check in CHECKS[name]} | {"pip-tools"})
+    return pytest.param(name, marks=pytest.mark.needs_tool(*tools))
+
+
+@pytest.mark.parametrize("name", [marked(name) for name in CHECKS])
+async def test_a_fixed_harder_python_project_is_accepted_by_its_package_manager(name: str, tmp_path: Path) -> None:
+    top = materialise(harder.folder(name), tmp_path / "top")
+
+    plan, applied = await fixed(
+        top, harder.alerts(name), harder.records(), {}, policy=harder.policy(name), now=harder.now(name)
+    )
+
+    assert {one.alert: one.disposition for one in applied.dispositions} == {
+        one.alert: DISPOSITIONS[one.outcome] for one in plan.outcomes
+    }, [error.message for error in applied.errors]
+    for check in CHECKS[name]:
+        run_check(check, top, tmp_path / "home")
+
+
+def test_every_python_project_of_the_harder_ones_is_checked() -> None:
+    names = {"uv.lock", "poetry.lock", "pdm.lock", "Pipfile.lock", "pylock.toml"}
+    python = {
+        name
+        for name in harder.NAMES
+        if any(Path(path).name in names or Path(path).suffix == ".txt" for path in harder.files(name))
+    }
+
+    assert set(CHECKS) == python
