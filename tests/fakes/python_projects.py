@@ -1,6 +1,6 @@
 """Projects of made-up packages with the locks that real tools would have made: tree 1.0, leaf 1.0, bystander 3.0."""
 
-from dependfix_core.ecosystems.pip.write_pdm import pdm_content_hash
+from dependfix_core.ecosystems.pip.write_pdm import pdm_content_hashes
 from dependfix_core.ecosystems.pip.write_pipenv import pipfile_hash
 from dependfix_core.ecosystems.pip.write_poetry import content_hashes
 from fakes.python_index import PythonIndex
@@ -156,7 +156,7 @@ groups = ["default"]
 groups = ["default"]
 strategy = ["inherit_metadata"]
 lock_version = "4.5.1"
-content_hash = "{pdm_content_hash(manifest)}"
+content_hash = "{pdm_content_hashes(manifest)[0]}"
 
 [[metadata.targets]]
 requires_python = ">=3.9"

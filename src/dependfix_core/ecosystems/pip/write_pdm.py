@@ -46,10 +46,11 @@ def write_pdm(task: LockTask) -> dict[str, bytes] | WriteRefusal:
         return error.refusal
 
 
-def pdm_content_hash(pyproject: bytes) -> str:
-    """The digest that pdm keeps of a manifest.
+def pdm_content_hashes(pyproject: bytes) -> tuple[str, ...]:
+    """The digests that pdm's versions keep of a manifest, the present one first.
 
-    Source: `PyProject.content_hash` of pdm 2.
+    Source: `PyProject.content_hash` of pdm 2; locks before 4.5 counted the
+    overrides alone of what decides a resolution, and groups as they are spelled.
     """
     data = parse_toml(pyproject)
     project, pdm = table_of(data.get("project")), table_of(table_of(data.get("tool")).get("pdm"))
@@ -60,12 +61,16 @@ def pdm_content_hash(pyproject: bytes) -> str:
     relevant = {
         "sources": pdm.get("source", []),
         "dependencies": project.get("dependencies", []),
-        "dev-dependencies": groups,
         "optional-dependencies": project.get("optional-dependencies", {}),
         "requires-python": project.get("requires-python", ""),
-        "resolution": pdm.get("resolution", {}),
     }
-    return f"sha256:{sha256(json.dumps(relevant, sort_keys=True).encode()).hexdigest()}"
+    resolution = table_of(pdm.get("resolution"))
+    present = {"dev-dependencies": groups, "resolution": resolution}
+    former = {"dev-dependencies": pdm.get("dev-dependencies", {}), "overrides": resolution.get("overrides", {})}
+    return tuple(
+        f"sha256:{sha256(json.dumps({**relevant, **more}, sort_keys=True).encode()).hexdigest()}"
+        for more in (present, former)
+    )
 
 
 def listed_files(files: Sequence[ReleaseFile], environments: Environments) -> list[ReleaseFile]:
@@ -199,9 +204,11 @@ class _Writer:
         path: KeyPath = ("metadata", "content_hash")
         if self.head.value(("metadata", "lock_inputs")) is not None:
             raise CannotWriteError("the lock keeps the project's inputs, which pdm has to write")
-        if self.head.value(path) != pdm_content_hash(self.task.originals[manifest]):
+        written, before = self.head.value(path), pdm_content_hashes(self.task.originals[manifest])
+        if written not in before:
             raise CannotWriteError("the content hash of the lock is not that of the manifest: the two are out of step")
-        return [(self.head.spans[path], basic_string(pdm_content_hash(self.task.files[manifest])).encode())]
+        after = pdm_content_hashes(self.task.files[manifest])
+        return [(self.head.spans[path], basic_string(after[before.index(written)]).encode())]
 
 
 def _file_name(row: Mapping[str, Any]) -> str:

@@ -26,7 +26,7 @@ from dependfix_core.ecosystems.pip.toml_entry import set_key
 from dependfix_core.ecosystems.pip.toml_text import KeyPath, TomlText, read_toml, strings_of, table_of, tables_of
 from dependfix_core.ecosystems.pip.toml_write import basic_string, lines_list
 from dependfix_core.ecosystems.pip.wheels import is_installable
-from dependfix_core.ecosystems.pip.write_pdm import pdm_content_hash
+from dependfix_core.ecosystems.pip.write_pdm import pdm_content_hashes
 from dependfix_core.ecosystems.pip.write_task import CannotWriteError, LockTask, MovedCopy
 from dependfix_core.ecosystems.pip.write_uv import keeps_wheel, upload_time_text
 from dependfix_core.model.lock import Span
@@ -318,7 +318,7 @@ class _Files:
 
 
 def _digest_of(manifest: bytes) -> str:
-    return pdm_content_hash(manifest).partition(":")[2]
+    return pdm_content_hashes(manifest)[0].partition(":")[2]
 
 
 def _tags(filename: str) -> frozenset[Tag]:

@@ -5,7 +5,7 @@ import pytest
 
 from dependfix_core.ecosystems.base import Finding
 from dependfix_core.ecosystems.pip.ecosystem import PythonEcosystem
-from dependfix_core.ecosystems.pip.write_pdm import pdm_content_hash
+from dependfix_core.ecosystems.pip.write_pdm import pdm_content_hashes
 from dependfix_core.ecosystems.pip.write_pipenv import pipfile_hash
 from dependfix_core.model.records import PackageRecord, Record, RecordKey, Release, ReleaseDependency, ReleaseRecord
 from fakes.corpus_metadata import corpus_records
@@ -327,7 +327,7 @@ dev = ["idna"]
         'groups = ["default", "dev"]',
         'strategy = ["inherit_metadata"]',
         'lock_version = "4.5.0"',
-        f'content_hash = "{pdm_content_hash(manifest)}"',
+        f'content_hash = "{pdm_content_hashes(manifest)[0]}"',
         "",
         "[[metadata.targets]]",
         'requires_python = ">=3.9"',
