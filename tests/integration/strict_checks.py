@@ -96,7 +96,8 @@ def checks_of(project: Path) -> tuple[Check, ...]:
 _BY_LOCK: dict[str, tuple[str, Callable[[str, str], tuple[Check, ...]]]] = {
     "package-lock.json": ("npm", lambda lock, tool: npm(tool, relock=lock)),
     "npm-shrinkwrap.json": ("npm", lambda lock, tool: npm(tool, relock=lock)),
-    "pnpm-lock.yaml": ("pnpm", lambda _, tool: pnpm(tool)),
+    # pnpm 8 drops these from locks that it made itself.
+    "pnpm-lock.yaml": ("pnpm", lambda _, tool: pnpm(tool, *(["    hasBin: true"] if tool == "pnpm-8" else []))),
     "yarn.lock": (
         "yarn",
         lambda lock, tool: (
