@@ -162,6 +162,7 @@ def _unplanned_versions(before: LockUnit, after: LockUnit, claim: Claim) -> list
         came = [pair for pair in came if pair not in explained]
         missing = [pair for pair in missing if not any(_is_at_least(after, one, pair) for one in explained)]
         went = [pair for pair in went if pair[0] not in names and _names(after, pair[0])]
+        went = [pair for pair in went if not _is_left_behind(before, pair, new)]
     out = [f"{name} {version} came in and is not in the plan" for name, version in came]
     out += [f"{name} {version} went and is not in the plan" for name, version in went]
     out += [f"{name} {version} is in the plan and did not come in" for name, version in missing]
@@ -219,6 +220,17 @@ def _explained(before: LockUnit, after: LockUnit, moves: Sequence[Move]) -> set[
             explained.add(pair)
             waiting += [one for one in after.instances.values() if (one.name, one.version) == pair]
     return explained
+
+
+def _is_left_behind(before: LockUnit, pair: tuple[str, str], now: set[tuple[str, str]]) -> bool:
+    """Whether everybody who asked for the version is gone or at another version himself."""
+    places = {one.where for one in before.instances.values() if (one.name, one.version) == pair}
+    if any(one.target in places for one in before.constraints):
+        return False
+    asked = [
+        (one.name, one.version) for one in before.instances.values() if any(edge.target in places for edge in one.edges)
+    ]
+    return bool(asked) and not any(one in now for one in asked)
 
 
 def _admits(unit: LockUnit, requirement: str | None, version: str) -> bool:

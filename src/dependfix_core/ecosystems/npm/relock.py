@@ -96,7 +96,7 @@ class _Work:
     """Copies that go to another version without an edit that makes them."""
     edits: tuple[Edit, ...]
     asked: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """yarn since 2: package → ranges that releases which come in ask of it."""
+    """yarn since 2 and bun: package → ranges that releases which come in ask of it."""
     changed: frozenset[str] = frozenset()
     """Places of all copies that go to another version or go."""
 
@@ -125,7 +125,7 @@ def relock(unit: LockUnit, remediations: Sequence[Remediation]) -> Step[ToolRelo
             files=files,
             moves=_free_moves(unit, remediations, edits),
             edits=edits,
-            asked=(yield from _asked(unit, remediations)) if unit.format == "yarn-berry" else {},
+            asked=(yield from _asked(unit, remediations)) if unit.format in ("yarn-berry", "bun-lock") else {},
             changed=frozenset(move.where for one in remediations for move in one.moves),
         )
         return _relock(work)
@@ -353,13 +353,7 @@ def _descriptors(work: _Work, move: Move) -> list[str]:
     ranges = (text for text in work.asked.get(instance.name, ()) if admits(text, str(move.to_version)))
     found += [f"{instance.name}@npm:{text}" for text in sorted(ranges)]
     # Of those in the lock, the ones that somebody who stays as he is still asks for.
-    staying = {
-        edge.requirement
-        for one in unit.instances.values()
-        if one.where not in work.changed
-        for edge in one.edges
-        if edge.target == move.where
-    }
+    staying = _staying(work, move)
     if not edited:
         staying |= {one.requirement for one in unit.constraints if one.target == move.where}
     for descriptor in instance.aliases or (move.where,):
@@ -368,6 +362,17 @@ def _descriptors(work: _Work, move: Move) -> list[str]:
             found.append(descriptor)
     own = f"{instance.name}@npm:{move.to_version}"
     return [one for one in dict.fromkeys(found) if "@npm:" in one and one != own]
+
+
+def _staying(work: _Work, move: Move) -> set[str | None]:
+    """What copies that stay as they are ask of the one that moves."""
+    return {
+        edge.requirement
+        for one in work.unit.instances.values()
+        if one.where not in work.changed
+        for edge in one.edges
+        if edge.target == move.where
+    }
 
 
 # bun
@@ -381,11 +386,20 @@ def _bun(work: _Work) -> tuple[tuple[ToolCall, ...], str, str]:
     forced = dict(manifest.get("overrides") or {})
     for move in work.moves:
         instance = unit.instances[move.where]
+        if _follows(work, move):
+            continue
         others = [one for one in unit.instances.values() if one.name == instance.name and one.where != move.where]
         if any(one.version != instance.version for one in others):
             raise _NoWayError(f"bun cannot move one of several copies of {instance.name}")
         forced[instance.name] = str(move.to_version)
     return _twice(work, _BUN, {**manifest, "overrides": forced}), _by_hand(work, "overrides", _BUN), unit.tool_version
+
+
+def _follows(work: _Work, move: Move) -> bool:
+    """Whether releases that come in ask for exactly this version, and nobody else decides."""
+    asked = {text for text in work.asked.get(move.package_name, ()) if admits(text, str(move.to_version))}
+    declared = any(one.target == move.where for one in work.unit.constraints)
+    return asked == {move.to_version} and not declared and not _staying(work, move)
 
 
 # What they share.

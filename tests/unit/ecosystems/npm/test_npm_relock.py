@@ -6,9 +6,10 @@ import pytest
 from dependfix_core.ecosystems.base import ToolRelock, WriteRefusal
 from dependfix_core.ecosystems.npm.read import read_units
 from dependfix_core.ecosystems.npm.relock import relock
-from dependfix_core.metadata import NoMetadata
+from dependfix_core.metadata import NoMetadata, RecordedMetadata
 from dependfix_core.model.plan import Edit, Move, Remediation
 from dependfix_core.trees import MemoryTree, drive
+from fakes.universe import registry
 
 pytestmark = pytest.mark.anyio
 
@@ -151,6 +152,39 @@ async def test_yarn_sees_the_catalogs_of_a_neutralised_file_and_the_file_stays_a
     assert json.loads(found.files[".yarnrc.yml"]) == {"catalog": {"semver": "^7.5.2"}}
     assert found.edited == (".yarnrc.yml",)
     assert found.restored == {".yarnrc.yml": settings.replace("^7.3.5", "^7.5.2").encode()}
+
+
+async def test_bun_forces_nothing_that_follows_from_what_comes_in() -> None:
+    lock = {
+        "lockfileVersion": 1,
+        "workspaces": {"": {"name": "app", "dependencies": {"parent": "1.0.0", "other": "1.0.0"}}},
+        "packages": {
+            "parent": ["parent@1.0.0", "", {"dependencies": {"vuln": "1.0.0"}}, "sha512-p"],
+            "other": ["other@1.0.0", "", {"dependencies": {"vuln": "2.0.0"}}, "sha512-o"],
+            "vuln": ["vuln@1.0.0", "", {}, "sha512-v"],
+            "other/vuln": ["vuln@2.0.0", "", {}, "sha512-w"],
+        },
+    }
+    manifest = {"name": "app", "dependencies": {"parent": "1.0.0", "other": "1.0.0"}}
+    tree = MemoryTree({"package.json": json.dumps(manifest).encode(), "bun.lock": json.dumps(lock).encode()})
+    (unit,) = await drive(read_units(await tree.listing(), ["bun.lock"]), tree, NoMetadata())
+    remediation = Remediation(
+        unit="bun.lock",
+        ecosystem="npm",
+        package_name="vuln",
+        strategy="parent-bump",
+        moves=(move("parent", "parent", "1.0.0", "1.1.0"), move("vuln", "vuln", "1.0.0", "1.2.0")),
+        edits=(Edit(path="package.json", at="dependencies.parent", from_text="1.0.0", to_text="1.1.0"),),
+        needs_tool=True,
+    )
+    records = RecordedMetadata(registry({"parent": {"1.1.0": {"vuln": "1.2.0"}}, "vuln": {"1.2.0": {}}}))
+
+    found = await drive(relock(unit, [remediation]), tree, records)
+
+    assert isinstance(found, ToolRelock)
+    first, last = found.calls
+    assert json.loads(first.files["package.json"])["overrides"] == {"parent": "1.1.0"}
+    assert "overrides" not in json.loads(last.files["package.json"])
 
 
 @pytest.mark.parametrize(
