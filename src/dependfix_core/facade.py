@@ -465,8 +465,12 @@ class AsyncDependfix:
         if not write_reports:
             return result
         with contextlib.suppress(ReportNotWrittenError):  # the report says so, or there is none
-            await anyio.to_thread.run_sync(PlanStore(self.places.reports).save, scanned.planned.plan)
+            await anyio.to_thread.run_sync(self._keep, scanned.planned.plan)
         return await self._reported(result)
+
+    def _keep(self, plan: Plan) -> None:
+        with collector_paused():
+            PlanStore(self.places.reports).save(plan)
 
     async def _carry_out(self, now: datetime, planned: Planned, on_progress: OnProgress) -> Applied:
         checkout = planned.files.checkout

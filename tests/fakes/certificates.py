@@ -1,6 +1,7 @@
 """A private certificate authority for tests, made when it is needed."""
 
 import datetime as dt
+import hashlib
 import ipaddress
 import ssl
 from dataclasses import dataclass
@@ -58,3 +59,15 @@ def private_ca(folder: Path, *hosts: str) -> PrivateCa:
     server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     server.load_cert_chain(pair)
     return PrivateCa(ca_file=ca_file, server=server)
+
+
+def hashed_folder(ca_file: Path) -> Path:
+    """A folder beside `ca_file` with that certificate, under the name by which OpenSSL looks its subject up."""
+    subject = x509.load_pem_x509_certificate(ca_file.read_bytes()).subject
+    # The canonical form is in small letters and has no outer sequence, whose header is two bytes here.
+    small = x509.Name([x509.NameAttribute(part.oid, str(part.value).lower()) for part in subject])
+    digest = hashlib.sha1(small.public_bytes()[2:], usedforsecurity=False).digest()
+    folder = ca_file.parent / "hashed"
+    folder.mkdir()
+    (folder / f"{int.from_bytes(digest[:4], 'little'):08x}.0").write_bytes(ca_file.read_bytes())
+    return folder

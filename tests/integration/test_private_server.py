@@ -20,7 +20,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from dependfix_core import Dependfix, ScanPolicy
 from dependfix_core.errors import NetworkError
 from dependfix_mcp.demo.loopback_github import LoopbackGitHub
-from fakes.certificates import private_ca
+from fakes.certificates import hashed_folder, private_ca
 from fakes.connect_proxy import ConnectProxy
 from fakes.github_server import NAMES, TOKEN, corpus, corpus_github
 from fakes.served import answer_of
@@ -189,14 +189,3 @@ def test_without_the_ca_the_failure_says_what_to_set(company: Company, monkeypat
     assert caught.value.details == {"host": HOST, "kind": "tls"}
     assert "SSL_CERT_FILE" in caught.value.hint
     assert company.service.received == []
-
-
-def hashed_folder(ca_file: Path) -> Path:
-    """A folder of certificates as OpenSSL looks them up: by the hash of their subject."""
-    done = subprocess.run(
-        ["openssl", "x509", "-noout", "-hash", "-in", str(ca_file)], check=True, capture_output=True, text=True
-    )
-    folder = ca_file.parent / "hashed"
-    folder.mkdir()
-    (folder / f"{done.stdout.strip()}.0").write_bytes(ca_file.read_bytes())
-    return folder

@@ -14,7 +14,6 @@ from html.parser import HTMLParser
 from typing import Any
 from urllib.parse import unquote, urldefrag, urljoin
 
-from packaging.metadata import parse_email
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import (
     InvalidSdistFilename,
@@ -108,6 +107,8 @@ def read_core_metadata(document: bytes) -> CoreMetadata:
     Raises:
         ValueError: A requirement in it is malformed, so the list would be incomplete.
     """
+    from packaging.metadata import parse_email  # noqa: PLC0415  # brings a table of all licences
+
     raw, _ = parse_email(document)
     return CoreMetadata(
         dependencies=read_requires_dist(raw.get("requires_dist") or ()),

@@ -83,6 +83,8 @@ def clean_text(text: str, *, max_chars: int | None = None, one_line: bool = Fals
 
     Tabs and newlines stay unless `one_line`. Text above `max_chars` ends in `…`.
     """
+    if text.isascii() and text.isprintable():
+        return _cut(text, max_chars)
     if text.isascii() and not _ASCII_CONTROL.search(text):
         cleaned = text.replace("\n", " ").replace("\t", " ") if one_line else text
         return _cut(cleaned, max_chars)

@@ -47,11 +47,11 @@ def _cleaned(log: dict[str, Any]) -> dict[str, Any]:
 
 def _run(result: RunResult, repository: str) -> dict[str, Any]:
     alerts = [alert for alert in result.alerts if alert.repository.lower() == repository.lower()]
+    rule_ids = [_rule_id(alert) for alert in alerts]
     rules: dict[str, dict[str, Any]] = {}
-    for alert in alerts:
-        rule_id = _rule_id(alert)
+    for rule_id, alert in zip(rule_ids, alerts, strict=True):
         if rule_id not in rules:
-            rules[rule_id] = _rule(alert)
+            rules[rule_id] = _rule(rule_id, alert)
     index = {rule: position for position, rule in enumerate(rules)}
     return {
         "tool": {
@@ -65,7 +65,9 @@ def _run(result: RunResult, repository: str) -> dict[str, Any]:
         "automationDetails": {"id": f"dependfix/{repository or 'none'}/{result.run_id}"},
         "invocations": [_invocation(result, repository)],
         "columnKind": "utf16CodeUnits",
-        "results": [_result(alert, result, index[_rule_id(alert)]) for alert in alerts],
+        "results": [
+            _result(alert, result, rule_id, index[rule_id]) for rule_id, alert in zip(rule_ids, alerts, strict=True)
+        ],
     }
 
 
@@ -73,11 +75,11 @@ def _rule_id(alert: NormalizedSecurityAlert) -> str:
     return clean_text(alert.rule_id, max_chars=100, one_line=True).strip() or "unknown-advisory"
 
 
-def _rule(alert: NormalizedSecurityAlert) -> dict[str, Any]:
-    summary = alert.summary.strip() or _rule_id(alert)
+def _rule(rule_id: str, alert: NormalizedSecurityAlert) -> dict[str, Any]:
+    summary = alert.summary.strip() or rule_id
     score = f"{alert.cvss_score:.1f}" if alert.cvss_score else _SCORES.get(alert.severity)
     rule: dict[str, Any] = {
-        "id": _rule_id(alert),
+        "id": rule_id,
         "shortDescription": {"text": summary},
         "fullDescription": {"text": summary},
         "defaultConfiguration": {"level": _level(alert)},
@@ -95,7 +97,7 @@ def _level(alert: NormalizedSecurityAlert) -> str:
     return _LEVELS.get(alert.severity, "warning")
 
 
-def _result(alert: NormalizedSecurityAlert, result: RunResult, rule_index: int) -> dict[str, Any]:
+def _result(alert: NormalizedSecurityAlert, result: RunResult, rule_id: str, rule_index: int) -> dict[str, Any]:
     words, why = outcome_words(alert, result)
     name = alert.package_name or "a package"
     text = f"{name} ({alert.package_ecosystem}): {clean_text(alert.summary, max_chars=1000)}"
@@ -103,7 +105,7 @@ def _result(alert: NormalizedSecurityAlert, result: RunResult, rule_index: int) 
         text += f" Go to {clean_text(alert.recommended_version, max_chars=100)}."
     text += f" Outcome: {words}{f' ({why})' if why else ''}."
     found: dict[str, Any] = {
-        "ruleId": _rule_id(alert),
+        "ruleId": rule_id,
         "ruleIndex": rule_index,
         "level": _level(alert),
         "message": {"text": text},

@@ -1,7 +1,6 @@
 import gzip
 import json
 import logging
-import ssl
 import subprocess
 import sys
 from collections.abc import Callable
@@ -17,7 +16,7 @@ from dependfix_core.errors import (
     RateLimitedError,
 )
 from dependfix_core.http import CallBudget, Credential, DiskCache, HttpClient, HttpConfig, MemoryCache, ResponseCache
-from fakes.certificates import private_ca
+from fakes.certificates import hashed_folder, private_ca
 from fakes.connect_proxy import ConnectProxy
 from fakes.scripted_server import ScriptedServer, Seen, http
 from fakes.still_clock import StillClock
@@ -469,8 +468,6 @@ async def test_refused_connection_and_unknown_name_are_told_apart() -> None:
 
 async def test_private_ca_is_trusted_when_it_is_named(tmp_path: Path) -> None:
     ca = private_ca(tmp_path)
-    hashed = tmp_path / "certs"
-    hashed.mkdir()
     with ScriptedServer(lambda _seen: http(200, b"ok"), tls=ca.server) as server:
         async with HttpClient(HttpConfig(trust_env=False), clock=StillClock()) as http_client:
             with pytest.raises(NetworkError) as caught:
@@ -509,9 +506,13 @@ async def test_unusable_proxy_of_the_environment_is_a_configuration_error(
 
 
 async def test_folder_of_certificates_is_a_ca_bundle(tmp_path: Path) -> None:
-    from dependfix_core.http.transport import trust
+    ca = private_ca(tmp_path)
+    with ScriptedServer(lambda _seen: http(200, b"ok"), tls=ca.server) as server:
+        config = HttpConfig(trust_env=False, ca_bundle=str(hashed_folder(ca.ca_file)))
+        async with HttpClient(config) as http_client:
+            response = await http_client.request("GET", f"{server.url}/")
 
-    assert trust(str(tmp_path)).verify_mode is ssl.CERT_REQUIRED
+    assert response.content == b"ok"
 
 
 async def test_proxy_of_the_environment_is_used_but_not_for_this_machine(
