@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import subprocess
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
@@ -175,6 +176,11 @@ class Project:
         with contextlib.suppress(ValueError):
             return json.loads(out)
         return out
+
+    @property
+    def release(self) -> tuple[int, ...]:
+        """Numbers of the program's version."""
+        return tuple(map(int, re.findall(r"\d+", str(self.by_hand("--version")))[:3]))
 
     @property
     def folder(self) -> Path:

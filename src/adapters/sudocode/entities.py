@@ -111,8 +111,8 @@ def keep_hand_edit(work: Work, noun: Kind, entity_id: str) -> None:
         path, copy = kept
         work.warn(
             "markdown_kept",
-            f"{path} had been edited by hand and was not synchronised; this write replaces it from the database, "
-            f"and the edit is kept as {copy}",
+            f"{path} had been edited by hand and was not synchronised; a write may replace it from the database, "
+            f"so the edit is kept as {copy}",
             id=entity_id,
             file=path,
             copy=copy,

@@ -90,11 +90,16 @@ def _first_ones(lists: dict[str, list[Row]], budget_chars: int) -> dict[str, lis
 
 def excerpt(row: Row) -> Row:
     """A row with its long texts cut, each with the length it has."""
-    out = dict(row)
+    out = _once(row)
     _cut(out, "content", EXCERPT_CHARS)
     if isinstance(out.get("anchor"), dict):
         out["anchor"] = {key: value for key, value in out["anchor"].items() if not key.startswith("context_")}
     return out
+
+
+def _once(row: Row) -> Row:
+    """A row that has its text under one name only."""
+    return {key: value for key, value in row.items() if key != "description" or "content" not in row}
 
 
 def summary(row: Row) -> Row:
@@ -142,7 +147,9 @@ def fit_detail(entity: Row, *, max_chars: int, file: str = "") -> Row:
     """
     if size(entity) <= max_chars:
         return entity
-    out = dict(entity)
+    out = _once(entity)
+    if size(out) <= max_chars:
+        return out
     feedback = out.get("feedback", [])
     if feedback:
         out["feedback"] = [excerpt(entry) for entry in feedback]

@@ -62,6 +62,8 @@ def detail(row: Row) -> Row:
         side: [_plain(link) for link in links.get(side, ()) if isinstance(link, dict)]
         for side in ("outgoing", "incoming")
     }
+    # What the tools take it by; in lists, where size counts, the text stands once.
+    out["description"] = out["content"]
     out["tags"] = [tag for tag in row.get("tags") or () if isinstance(tag, str)]
     out["feedback"] = [feedback(entry) for entry in row.get("feedback") or () if isinstance(entry, dict)]
     return out

@@ -100,6 +100,15 @@ async def test_one_very_long_text_is_cut_in_its_middle_and_its_file_named(faked:
     assert (faked.root / shown["content_file"]).is_file()
 
 
+async def test_a_text_that_fits_once_is_whole_and_stands_once(faked: Project) -> None:
+    issue = await faked.issue("Long", description="x" * 40_000)
+
+    shown = (await faked.done("show_issue", issue_id=issue))["issue"]
+
+    assert shown["content"] == "x" * 40_000
+    assert not {"description", "content_length"} & shown.keys()
+
+
 TEXTS = st.text(max_size=600)
 ROWS = st.lists(
     st.fixed_dictionaries(

@@ -44,6 +44,7 @@ async def test_an_issue_comes_back_whole_after_its_creation(project: Project) ->
 
     issue = made["issue"]
     assert (issue["title"], issue["content"], issue["priority"]) == ("Child", "First\n\n- second", 0)
+    assert issue["description"] == issue["content"]
     assert (issue["assignee"], issue["parent_id"], issue["status"]) == ("ana", parent, "open")
     assert sorted(issue["tags"]) == ["login", "ui"]
     assert codes(made) == []
@@ -381,6 +382,7 @@ async def test_a_spec_comes_back_whole_and_design_is_part_of_its_text(project: P
 
     spec = made["spec"]
     assert (spec["content"], spec["file_path"]) == ("What\n\n## Design\n\nHow", "specs/login.md")
+    assert spec["description"] == spec["content"]
     assert (spec["priority"], spec["parent_id"], spec["tags"]) == (1, parent, ["auth"])
     assert codes(made) == ["design_appended"]
     assert (project.folder / "specs" / "login.md").exists()
@@ -552,7 +554,8 @@ async def test_stale_feedback_is_listed_beside_an_entry_without_anchor(project: 
     section = "## Acceptance criteria\n\nA code is valid for ten minutes.\n"
     issue, spec = await project.issue(), await project.spec(description=f"# Overview of the login flow\n\n{section}")
     made = await project.done("add_feedback", issue_id=issue, spec_id=spec, content="x", text="ten minutes")
-    bare = project.by_hand("--json", "feedback", "add", "--content=general", "--", spec, issue)["id"]
+    places = (spec, issue) if project.release >= (0, 1, 16) else (issue, spec)
+    bare = project.by_hand("--json", "feedback", "add", "--content=general", "--", *places)["id"]
     path = project.folder / (await project.done("show_spec", spec_id=spec))["spec"]["file_path"]
     path.write_text(path.read_text(encoding="utf-8").replace(section, ""), encoding="utf-8")
     project.by_hand("sync", "--from-markdown")
