@@ -38,9 +38,12 @@ def test_text_has_neither_colours_nor_credentials() -> None:
     assert plain_text(b"\x1b[31mfailed\x1b[0m ghp_abcdefghijklmnopqrstuv \xff\n") == "failed [redacted] \ufffd"
 
 
-def test_a_document_that_nests_without_end_is_bad_output() -> None:
+@pytest.mark.parametrize(
+    "stdout", [b"[" * 200_000, b"[\n" * 200_000, b"{\n" * 200_000], ids=["deep", "arrays", "objects"]
+)
+def test_a_document_that_nests_without_end_is_bad_output(stdout: bytes) -> None:
     with pytest.raises(CommandError) as caught:
-        json_document(printed(b"[" * 200_000))
+        json_document(printed(stdout))
 
     assert caught.value.code == "bad_output"
 

@@ -19,6 +19,8 @@ _SETS: Final = frozenset({"relationships", "tags", "feedback"})
 _TIMES: Final = frozenset({"created_at", "updated_at", "closed_at", "archived_at"})
 _MARKERS: Final = (b"<<<<<<<", b"=======", b">>>>>>>", b"|||||||")
 MAX_NAMED: Final = 20
+MAX_FILE_BYTES: Final = 256 * 1024 * 1024
+"""Of a committed file; the program itself reads it whole."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -136,8 +138,11 @@ def regular_bytes(path: Path) -> bytes:
     """
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
             raise OSError(errno.EINVAL, "not a file", str(path))
+        if status.st_size > MAX_FILE_BYTES:
+            raise OSError(errno.EFBIG, "too large", str(path))
         return file.read()
 
 

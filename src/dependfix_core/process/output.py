@@ -2,6 +2,7 @@
 
 import json
 import re
+from itertools import islice
 from typing import Final
 
 from dependfix_core.errors import CommandError
@@ -12,6 +13,8 @@ _DECODER = json.JSONDecoder()
 # Escape codes and invisible characters come on top of what is shown.
 _RAW_PER_CHAR: Final = 16
 _RAW_BESIDE: Final = 4_096
+# A few progress lines may look like a beginning; a flood of them would be tried for hours.
+_MAX_STARTS: Final = 100
 _DOCUMENT_START = re.compile(r"^[\[{]", re.MULTILINE)
 
 
@@ -34,7 +37,7 @@ def json_document(result: CommandResult) -> object:
             text after it.
     """
     text = result.stdout.decode("utf-8", "replace")
-    for start in _DOCUMENT_START.finditer(text):
+    for start in islice(_DOCUMENT_START.finditer(text), _MAX_STARTS):
         try:
             document, end = _DECODER.raw_decode(text, start.start())
         except (ValueError, RecursionError):

@@ -13,7 +13,7 @@ def program(request: pytest.FixtureRequest, tmp_path: Path) -> Program:
         return fake_program(tmp_path)
     found = real_program()
     version = subprocess.run([str(found.path), "--version"], check=True, capture_output=True, text=True).stdout.strip()
-    if tuple(map(int, version.split("-")[0].split("."))) < (0, 1, 5):
+    if tuple(map(int, version.split("-")[0].split("."))) < (0, 1, 7):
         pytest.skip("needs sudocode: SUDOCODE_PATH names an older release, which has tests of its own")
     return found
 

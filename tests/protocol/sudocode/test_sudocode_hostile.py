@@ -131,6 +131,16 @@ async def test_a_committed_file_that_is_none_is_never_read(
     assert again["ok"]
 
 
+async def test_a_file_that_is_too_large_to_be_one_is_not_read(faked: Project) -> None:
+    await faked.issue("Kept")
+    os.truncate(faked.folder / "issues.jsonl", 2**40)
+
+    read, refused = await faked.done("list_issues"), await faked.call("create_issue", title="New")
+
+    assert codes(read) == ["database_behind"]
+    assert refused["details"]["faults"] == [{"file": "issues.jsonl", "line": 0, "reason": "too large"}]
+
+
 async def test_init_reads_no_device(folder: Path, program: Program) -> None:
     project = Project(root=folder, program=program)
     project.folder.mkdir()
