@@ -15,7 +15,8 @@ from dependfix_core.ecosystems.base import (
 )
 from dependfix_core.model.plan import Edit, RefusalReason, Strategy
 from dependfix_core.model.steps import Step, together
-from dependfix_core.pipeline.ladder import Dead, Ladder, Option, is_gone
+from dependfix_core.pipeline.goal import is_gone
+from dependfix_core.pipeline.ladder import Dead, Ladder, Option
 from dependfix_core.pipeline.targets import Chooser
 
 _STAYS: Final[frozenset[RefusalReason]] = frozenset(
