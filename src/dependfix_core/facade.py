@@ -22,6 +22,7 @@ import anyio
 import anyio.from_thread
 import anyio.to_thread
 
+from dependfix_core.collector import collector_paused
 from dependfix_core.connection import (
     PUBLIC_API_URL,
     find_alerts_token,
@@ -40,7 +41,7 @@ from dependfix_core.errors import (
 )
 from dependfix_core.github.alerts import AlertListing, AlertPage
 from dependfix_core.github.client import GitHubReader
-from dependfix_core.github.decode import AlertProblem, collector_paused
+from dependfix_core.github.decode import AlertProblem
 from dependfix_core.github.owners import OwnerListing
 from dependfix_core.github.query import AlertQuery
 from dependfix_core.github.repositories import NameFilter, RepositoryFacts, RepositoryListing

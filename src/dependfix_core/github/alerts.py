@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 from urllib.parse import parse_qs, urlsplit
 
+from dependfix_core.collector import collector_paused
 from dependfix_core.errors import ArgumentError, DependfixError
 from dependfix_core.github.api import PAGE_SIZE, GitHubApi, Rate, path_of, read_json, read_model
-from dependfix_core.github.decode import AlertProblem, Asked, collector_paused, not_an_answer, read_alert, read_alerts
+from dependfix_core.github.decode import AlertProblem, Asked, not_an_answer, read_alert, read_alerts
 from dependfix_core.github.normalise import alert_of, problems_of
 from dependfix_core.github.query import AlertQuery
 from dependfix_core.github.wire import RepositoryWire

@@ -10,6 +10,7 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from pydantic import BaseModel, ValidationError
 
+from dependfix_core.collector import collector_paused
 from dependfix_core.connection import PUBLIC_API_URL
 from dependfix_core.errors import ArgumentError, DependfixError, NetworkError, RateLimitedError
 from dependfix_core.github.decode import (
@@ -18,7 +19,6 @@ from dependfix_core.github.decode import (
     Failure,
     Purpose,
     classify,
-    collector_paused,
     error_of,
     not_an_answer,
 )

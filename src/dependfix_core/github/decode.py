@@ -3,12 +3,10 @@
 Nothing here waits or sends; headers and bodies go in, values come out.
 """
 
-import gc
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
@@ -588,18 +586,6 @@ class ReadPage:
     alerts: tuple[ReadAlert, ...]
     lost: tuple[AlertProblem, ...] = ()
     """Items without a readable number: nothing of them can be kept."""
-
-
-@contextmanager
-def collector_paused() -> Iterator[None]:
-    """No garbage collection meanwhile: thousands of small objects live, and looking at them is half the cost."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def read_alerts(body: bytes, content_type: str, asked: Asked) -> ReadPage:

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
+from dependfix_core.collector import collector_paused
 from dependfix_core.connection import AUTHENTICATION_HINT
 from dependfix_core.errors import DependfixError, NetworkError
 from dependfix_core.github import Asked, Failure, TokenKind, classify, classify_graphql, error_of
-from dependfix_core.github.decode import collector_paused, read_alert, read_alerts
+from dependfix_core.github.decode import read_alert, read_alerts
 from fakes.github_server import TOKEN, corpus, error, error_body, errors
 
 NOW = 1_796_000_000.0

@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from dependfix_core.collector import collector_paused
 from dependfix_core.ecosystems.npm.bun_lock import read_bun_lock
 from dependfix_core.ecosystems.npm.json_spans import line_and_column
 from dependfix_core.ecosystems.npm.npm_lock import read_npm_lock
@@ -312,7 +313,8 @@ def _lock_unit(listing: Listing, lock_path: str, hosts: Mapping[str, _Host]) -> 
     content = _usable(lock_path, first.get(lock_path)) if is_text else b""
     if isinstance(content, Problem) and content.reason == "manifest-missing":
         return None  # the listing was cut, and there is no such file after all
-    lock = content if isinstance(content, Problem) else kind.read(lock_path, content)
+    with collector_paused():
+        lock = content if isinstance(content, Problem) else kind.read(lock_path, content)
     settings = _read_settings(first, settings_paths)
     members = _member_folders(folder, host.members.get(name, ()) if host is not None else (), lock)
     member_paths = [_join(member, MANIFEST) for member in members]
@@ -424,6 +426,7 @@ class _Reading:
     def folder(self) -> str:
         return posixpath.dirname(self.lock_path)
 
+    @collector_paused()
     def unit(self, manifests: Mapping[str, Manifest], stray: str) -> LockUnit:
         tool = self.kind.tool
         root = manifests.get(_join(self.folder, MANIFEST))

@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from dependfix_core.collector import collector_paused
 from dependfix_core.ecosystems.npm.json_spans import JsonSyntaxError
 from dependfix_core.ecosystems.npm.json_text import (
     JsonStyle,
@@ -68,6 +69,7 @@ Manifests = Mapping[str, Mapping[str, Any]]
 """Folder as the lock names it → package.json as it shall be."""
 
 
+@collector_paused()
 def written_npm_lock(content: bytes, unit: LockUnit, wanted: Wanted, releases: Releases, manifests: Manifests) -> bytes:
     """The lockfile after the moves.
 
