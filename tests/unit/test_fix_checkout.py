@@ -3,7 +3,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import anyio
@@ -14,7 +14,7 @@ from dependfix_core.errors import DirtyCheckoutError, StalePlanError
 from dependfix_core.metadata import NoMetadata
 from dependfix_core.metadata.addresses import RegistryAddresses
 from dependfix_core.model.files import ChangeSet, FileChange, Listing
-from dependfix_core.model.plan import Plan
+from dependfix_core.model.plan import Move, Plan
 from dependfix_core.model.run import AlertDisposition, Applied, NextStep
 from dependfix_core.model.steps import Step
 from dependfix_core.pipeline.build import Builder, Rejected, RelockPolicy, merged
@@ -35,9 +35,13 @@ class FakeNpm:
     """An installed npm that leaves the scratch copy as it was laid."""
 
     ran: int = 0
+    writes: bytes | None = None
+    """What it leaves instead of the lock that was laid."""
 
     async def run(self, command: Command) -> CommandResult:
         self.ran += 1
+        if self.writes is not None and command.argv[-1] == "install":
+            (command.cwd / LOCK).write_bytes(self.writes)
         return CommandResult(argv=command.argv, exit_code=0, stdout=b"11.0.0\n", stderr=b"", duration_s=0)
 
 
@@ -118,6 +122,38 @@ async def test_what_cannot_be_written_here_is_written_by_the_package_manager() -
 
     assert (moved, rejected) == ({"a": "2.0.0", "stubborn": "2.0.0"}, {})
     assert npm.ran == 2
+
+
+@pytest.mark.parametrize(
+    ("came", "rejected"),
+    [
+        ({"stubborn": "2.1.0"}, []),
+        ({"stubborn": "2.1.0", "helper": "1.0.0"}, []),
+        ({"stubborn": "2.1.0", "stranger": "1.0.0"}, ["V8 stranger 1.0.0 came in and is not in the plan"]),
+    ],
+)
+async def test_a_newer_release_that_the_tool_takes_need_not_bring_in_what_the_planned_one_asks_for(
+    came: dict[str, str], rejected: list[str]
+) -> None:
+    content = versions("stubborn")
+    planned = plan(content, "stubborn")
+    (remediation,) = planned.remediations
+    helper = Move(
+        where="helper",
+        package_name="helper",
+        from_version=None,
+        to_version="1.0.0",
+        strategy="lock-in-range",
+        added=True,
+    )
+    planned = replace(planned, remediations=(replace(remediation, moves=(*remediation.moves, helper)),))
+
+    result = await builder(npm=FakeNpm(writes=lock(**came))).build(
+        planned, [alert(1, "stubborn")], MemoryTree({LOCK: content}), nothing_left
+    )
+
+    assert [one.detail for one in result.rejected.values()] == rejected
+    assert [change.after for change in result.changes.changes] == ([] if rejected else [lock(**came)])
 
 
 @pytest.mark.parametrize(("relock", "has_npm"), [("in-process", True), ("auto", False), ("tool", False)])

@@ -14,13 +14,14 @@ import json
 import posixpath
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import yaml
 
 from dependfix_core.ecosystems.base import ToolCall, ToolRelock, WriteRefusal
 from dependfix_core.ecosystems.npm.json_spans import JsonSyntaxError, scan_json
+from dependfix_core.ecosystems.npm.json_text import JsonStyle
 from dependfix_core.ecosystems.npm.manifest_edits import EditError, edited_file
 from dependfix_core.ecosystems.npm.write_base import Releases, admits
 from dependfix_core.model.files import FileContent
@@ -176,8 +177,9 @@ def _relock(work: _Work) -> ToolRelock | WriteRefusal:
     make = {"npm": _npm, "pnpm": _pnpm, "yarn": _yarn, "bun": _bun}.get(unit.tool)
     if make is None or unit.format == "manifest":
         return WriteRefusal(reason="tool-required", detail=f"{unit.unit} is no lockfile of a package manager")
-    calls, by_hand, version = make(work)
-    files = {path: _neutral(path, content) for path, content in work.files.items()}
+    laid = replace(work, files={**work.files, **_in_style_of_the_lock(work)})
+    calls, by_hand, version = make(laid)
+    files = {path: _neutral(path, content) for path, content in laid.files.items()}
     edited = tuple(sorted({edit.path for edit in work.edits}))
     return ToolRelock(
         tool=unit.tool,
@@ -193,6 +195,18 @@ def _relock(work: _Work) -> ToolRelock | WriteRefusal:
         by_hand=by_hand,
         warnings=_warnings(unit),
     )
+
+
+def _in_style_of_the_lock(work: _Work) -> dict[str, bytes]:
+    """The root manifest laid out as the lock, where they differ: npm writes the lock as it finds the manifest."""
+    lock = work.files.get(work.unit.unit)
+    if work.unit.format != "npm-lock" or lock is None or work.root not in work.files:
+        return {}
+    held = work.files[work.root]
+    style, own = JsonStyle.of(lock), JsonStyle.of(held)
+    if style.indent is None or (style.indent, style.newline) == (own.indent, own.newline):
+        return {}
+    return {work.root: style.render(_table(held, work.root), 0) + style.newline.encode()}
 
 
 def _neutral(path: str, content: bytes) -> bytes:

@@ -74,6 +74,21 @@ async def test_npm_forces_a_transitive_copy_for_one_run_and_raises_a_direct_one_
     assert (found.results, found.edited, found.settings) == (("package-lock.json",), (), {})
 
 
+async def test_npm_sees_the_manifest_in_the_style_of_the_lock_and_the_result_holds_it_as_it_was() -> None:
+    files = files_of("npm-v3-direct")
+    odd = json.dumps(json.loads(files["package.json"]), indent="\t").replace("\n", "\r\n").encode()
+    files["package.json"] = odd
+    edit = Edit(path="package.json", at="dependencies.axios", from_text="^0.21.0", to_text="^0.21.2")
+    edited = odd.replace(b'"axios": "^0.21.0"', b'"axios": "^0.21.2"')
+    assert edited != odd
+
+    found = await wanted(files, "package-lock.json", [], [edit])
+
+    assert isinstance(found, ToolRelock)
+    assert found.files["package.json"] == json.dumps(json.loads(edited), indent=2).encode() + b"\n"
+    assert (found.restored, found.edited) == ({"package.json": edited}, ("package.json",))
+
+
 async def test_a_lock_without_addresses_stays_without_them() -> None:
     files = files_of("npm-v3-direct")
     lock = json.loads(files["package-lock.json"])
