@@ -17,7 +17,7 @@ _PLAIN = ("install", "--dry-run", "--ignore-installed", "--only-binary", ":all:"
 _COMPILE = ("pip", "compile", "--quiet", "--generate-hashes", "--python-version", "3.10", "--python-platform")
 _PYLOCK = ("pip", "compile", "--quiet", "--universal", "--python-version", "3.9", "--group", "dev")
 CHECKS: dict[str, tuple[Check, ...]] = {
-    "uv-workspace-forks": (Check("uv", ("lock", "--check")), Check("uv", ("lock",), unchanged="uv.lock")),
+    "uv-workspace-shop": (Check("uv", ("lock", "--check")), Check("uv", ("lock",), unchanged="uv.lock")),
     "poetry-extras": (Check("poetry", ("check", "--lock")), Check("poetry", ("lock",), unchanged="poetry.lock")),
     "pdm-overrides": (
         Check("pdm", ("lock", "--check")),
