@@ -18,13 +18,13 @@ _COMPILE = ("pip", "compile", "--quiet", "--generate-hashes", "--python-version"
 _PYLOCK = ("pip", "compile", "--quiet", "--universal", "--python-version", "3.9", "--group", "dev")
 CHECKS: dict[str, tuple[Check, ...]] = {
     "uv-workspace-shop": (Check("uv", ("lock", "--check")), Check("uv", ("lock",), unchanged="uv.lock")),
-    "poetry-extras": (Check("poetry", ("check", "--lock")), Check("poetry", ("lock",), unchanged="poetry.lock")),
-    "pdm-overrides": (
+    "poetry-shop": (Check("poetry", ("check", "--lock")), Check("poetry", ("lock",), unchanged="poetry.lock")),
+    "pdm-shop": (
         Check("pdm", ("lock", "--check")),
         Check("pdm", ("lock", "--update-reuse"), unchanged="pdm.lock"),
     ),
-    "pylock-groups": (Check("uv", (*_PYLOCK, "pyproject.toml", "-o", "pylock.toml"), unchanged="pylock.toml"),),
-    "pip-two-platforms": (
+    "pylock-shop": (Check("uv", (*_PYLOCK, "pyproject.toml", "-o", "pylock.toml"), unchanged="pylock.toml"),),
+    "pip-linux-windows": (
         *(
             Check(
                 "uv",
@@ -36,7 +36,7 @@ CHECKS: dict[str, tuple[Check, ...]] = {
         Check("pip-tools", (*_HASHED, "requirements/linux.txt"), program="pip"),
         Check("pip-tools", (*_HASHED, "requirements/dev.txt"), program="pip"),
     ),
-    "pip-tree-conflict": tuple(
+    "pip-layers": tuple(
         Check("pip-tools", (*_PLAIN, f"requirements/{name}.txt"), program="pip") for name in ("dev", "prod", "tools")
     ),
 }

@@ -6,7 +6,7 @@ the plan was made on.
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from dependfix_core.ecosystems.base import Ecosystem, Ecosystems, ToolRelock, WriteRefusal
@@ -230,8 +230,11 @@ class _UnitWork:
         changes = ChangeSet()
         rejected: dict[int, Rejected] = {}
         warnings = list(together.warnings)
-        for index in indices:
+        # What only the package manager can write comes last, so that it is in nobody's way.
+        for index in sorted(indices, key=lambda one: self._plan.remediations[one].needs_tool):
             attempt = await self._proven(ecosystem, unit, [*held, index])
+            if attempt.rejected is not None and attempt.rejected.reason == "tool-required" and changes:
+                attempt = await self._proven_on_top(ecosystem, unit, held, index, changes)
             warnings += attempt.warnings
             if attempt.rejected is None:
                 held.append(index)
@@ -240,11 +243,31 @@ class _UnitWork:
                 rejected[index] = attempt.rejected
         return changes, held, rejected, warnings
 
+    async def _proven_on_top(
+        self, ecosystem: Ecosystem, unit: LockUnit, held: Sequence[int], index: int, changes: ChangeSet
+    ) -> _Attempt:
+        """One more remediation by itself, written over what already holds: the way of one is not the way of all."""
+        tree = ChangedTree(self._tree, changes)
+        listing = await tree.listing()
+        units = await drive(ecosystem.read_units(listing, [unit.unit]), tree, self._builder.metadata)
+        now = next((one for one in units if one.unit == unit.unit), unit)
+        attempt = await self._builder.attempt(ecosystem, now, [self._plan.remediations[index]], tree)
+        if attempt.rejected is not None:
+            return attempt
+        attempt = replace(attempt, changes=merged(changes, attempt.changes))
+        return await self._checked(ecosystem, unit, [*held, index], attempt)
+
     async def _proven(self, ecosystem: Ecosystem, unit: LockUnit, indices: Sequence[int]) -> _Attempt:
         remediations = [self._plan.remediations[index] for index in indices]
         attempt = await self._builder.attempt(ecosystem, unit, remediations, self._tree)
         if attempt.rejected is not None:
             return attempt
+        return await self._checked(ecosystem, unit, indices, attempt)
+
+    async def _checked(
+        self, ecosystem: Ecosystem, unit: LockUnit, indices: Sequence[int], attempt: _Attempt
+    ) -> _Attempt:
+        remediations = [self._plan.remediations[index] for index in indices]
         failures = await self._failures(ecosystem, unit, remediations, attempt)
         if not failures:
             tree = ChangedTree(self._tree, attempt.changes)

@@ -11,7 +11,6 @@ in its way that only building could answer, it is not run.
 
 import posixpath
 import shlex
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
@@ -164,11 +163,14 @@ def _require_registry(unit: LockUnit, local: Mapping[str, str]) -> None:
 
 
 def _require_one_copy(work: Work) -> None:
-    """A version that is forced for a name hits all its copies."""
-    names = Counter(one.name for one in work.unit.instances.values())
+    """A version that is forced for a name hits all its copies, which is right where all of them go there."""
+    places: dict[str, list[str]] = {}
+    for where, one in work.unit.instances.items():
+        places.setdefault(one.name, []).append(where)
     for move in work.moves.values():
         name = work.unit.instances[move.where].name
-        if names[name] > 1:
+        ends = {work.moves[where].to_version if where in work.moves else None for where in places[name]}
+        if len(ends) > 1:
             raise NoWayError(f"{name} is locked more than once, and {work.unit.tool} would pin all its copies")
 
 
