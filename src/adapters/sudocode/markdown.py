@@ -18,6 +18,8 @@ from adapters.sudocode.rows import Row, parse_time
 
 _FRONTMATTER: Final = re.compile(r"\A---[ \t]*\n(.*?)^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 _FIELD: Final = re.compile(r"^(status|priority):[ \t]*['\"]?([\w-]+)['\"]?[ \t]*$", re.MULTILINE)
+# How the names of the program's files begin, right in the project's folder.
+_WRITTEN: Final = ("issues", "specs", "cache.db", "sudograph.db", "config", "meta.json", "telemetry", ".gitignore")
 # The database's times are whole seconds, and a file is written a moment after its row.
 _MARGIN: Final = timedelta(seconds=2)
 
@@ -44,12 +46,11 @@ def refuse_links(folder: Path) -> None:
     Raises:
         SudocodeError: `conflict`.
     """
-    real = Path(os.path.realpath(folder))
     for path in _links(folder):
-        if not Path(os.path.realpath(path)).is_relative_to(real):
+        if not _is_inside(folder, path):
             shown = path.relative_to(folder.parent)
             raise SudocodeError(
-                f"nothing was written: {shown} is a link that leads out of {folder.name}, "
+                f"nothing was written: {shown} is a link that leads out of the project, "
                 "and sudocode would replace what is there",
                 code="conflict",
                 hint="Look at the link, then remove it or put a file in its place.",
@@ -60,13 +61,22 @@ def refuse_links(folder: Path) -> None:
 def _links(folder: Path) -> Iterator[Path]:
     for part in (folder, folder / "issues", folder / "specs"):
         with contextlib.suppress(FileNotFoundError, NotADirectoryError), os.scandir(part) as entries:
-            yield from (Path(entry.path) for entry in entries if entry.is_symlink())
+            for entry in entries:
+                if entry.is_symlink() and (part != folder or entry.name.startswith(_WRITTEN)):
+                    yield Path(entry.path)
+
+
+def _is_inside(folder: Path, path: Path) -> bool:
+    """Whether a path ends, behind every link, in the `.sudocode` folder or beside it, but not among git's own files."""
+    real, root = Path(os.path.realpath(path)), Path(os.path.realpath(folder.parent))
+    if real.is_relative_to(os.path.realpath(folder)):
+        return True
+    return real.is_relative_to(root) and not real.is_relative_to(root / ".git")
 
 
 def _of_the_project(project: Project, path: Path) -> bool:
     # Rows and links are committed, so anybody can have written them.
-    real = os.path.realpath(project.folder)
-    return path.is_file() and Path(os.path.realpath(path)).is_relative_to(real)
+    return path.is_file() and _is_inside(project.folder, path)
 
 
 def edited_by_hand(path: Path, row: Row) -> bool:

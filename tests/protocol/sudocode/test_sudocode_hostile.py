@@ -70,11 +70,23 @@ async def test_no_write_follows_a_link_out_of_the_project(project: Project, tmp_
     assert (await project.done("list_issues"))["meta"]["total"] == 1
 
 
-async def test_a_link_within_the_project_is_the_projects_own_business(project: Project) -> None:
+async def test_no_write_follows_a_link_into_gits_own_files(project: Project) -> None:
     issue = await project.issue("First")
     file = only(project.folder, "issues/*.md")
-    file.rename(project.folder / "kept.md")
-    file.symlink_to(project.folder / "kept.md")
+    file.unlink()
+    file.symlink_to("../../.git/config")
+    before = (project.root / ".git" / "config").read_bytes()
+
+    assert (await project.call("update_issue", issue_id=issue, priority=0))["code"] == "conflict"
+    assert (project.root / ".git" / "config").read_bytes() == before
+
+
+async def test_a_link_within_the_project_is_the_projects_own_business(project: Project, tmp_path: Path) -> None:
+    issue = await project.issue("First")
+    file = only(project.folder, "issues/*.md")
+    file.rename(project.root / "kept.md")
+    file.symlink_to("../../kept.md")
+    (project.folder / "notes").symlink_to(tmp_path)  # nothing that the program writes
 
     assert (await project.done("update_issue", issue_id=issue, priority=0))["issue"]["priority"] == 0
 
