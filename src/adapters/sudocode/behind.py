@@ -19,6 +19,7 @@ _SETS: Final = frozenset({"relationships", "tags", "feedback"})
 _TIMES: Final = frozenset({"created_at", "updated_at", "closed_at", "archived_at"})
 _MARKERS: Final = (b"<<<<<<<", b"=======", b">>>>>>>", b"|||||||")
 MAX_NAMED: Final = 20
+_ID_CHARS: Final = 60
 MAX_FILE_BYTES: Final = 256 * 1024 * 1024
 """Of a committed file; the program itself reads it whole."""
 
@@ -78,7 +79,7 @@ class Comparison:
         ):
             found = getattr(self, name)
             if found:
-                out[name] = found[:MAX_NAMED]
+                out[name] = [shown_id(entry) if isinstance(entry, str) else entry for entry in found[:MAX_NAMED]]
                 if len(found) > MAX_NAMED:
                     out[f"{name}_total"] = len(found)
         return out
@@ -114,12 +115,17 @@ def read_jsonl(path: Path) -> JsonlFile:
             elif _leads_out(row.get("file_path")):
                 reason = "file_path leads out of the project"
             elif key in rows and rows[key] != row:
-                reason = f"second row for {rows[key].get('id', key)}"
+                reason = f"second row for {shown_id(str(rows[key].get('id', key)))}"
             else:
                 rows[key] = row
         if reason:
             faults.append({"file": path.name, "line": number, "reason": reason})
     return JsonlFile(rows=rows, faults=tuple(faults))
+
+
+def shown_id(name: str) -> str:
+    """An id for a message: a file may hold one of any length."""
+    return name if len(name) <= _ID_CHARS else f"{name[: _ID_CHARS - 1]}…"
 
 
 def _leads_out(file_path: object) -> bool:

@@ -140,6 +140,23 @@ def _cut(row: Row, key: str, chars: int) -> None:
         row.setdefault(f"{key}_length", len(text))
 
 
+def fit_warnings(payload: dict[str, Any], *, max_chars: int) -> dict[str, Any]:
+    """An answer within a ceiling: what was done is told whole, warnings lose their facts and then their number.
+
+    Too large an answer would be refused, and a write that has happened must not look like a failure.
+    """
+    warnings = payload.get("warnings")
+    if not warnings or size(payload) <= max_chars:
+        return payload
+    short = [{"code": warning["code"], "message": warning["message"][:EXCERPT_CHARS]} for warning in warnings]
+    out = {**payload, "warnings": short}
+    while short and size(out) > max_chars:
+        del short[len(short) // 2 :]
+    if len(short) < len(warnings):
+        out["warnings"] = [*short, {"code": "warnings_cut", "message": f"{len(warnings) - len(short)} more warnings"}]
+    return out
+
+
 def fit_detail(entity: Row, *, max_chars: int, file: str = "") -> Row:
     """One entity within a ceiling: first less around anchors, then of feedback and links, then of the text.
 

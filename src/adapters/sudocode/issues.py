@@ -25,6 +25,10 @@ from adapters.sudocode.session import Payload, Sudocode, Work
 STATUSES: Final = ("open", "in_progress", "blocked", "needs_review", "closed")
 DEFAULT_TYPE: Final = "task"
 MAX_CHILDREN: Final = 50
+MAX_IDS_CHARS: Final = 8_000
+"""Of the ids of one call; the results repeat them."""
+# Of the errors of one call, together.
+_ERROR_CHARS: Final = 12_000
 # Up to so many the program is asked for each; above, one export has them all.
 _SHOWN_ONE_BY_ONE: Final = 3
 DEFAULT_REASON: Final = "Completed"
@@ -164,6 +168,8 @@ async def close_issue(sudocode: Sudocode, *, issue_ids: Sequence[str], reason: s
     ids = list(dict.fromkeys(check_id("issue_ids", issue_id) for issue_id in issue_ids))
     if not ids:
         raise invalid("issue_ids", "there is no id to close")
+    if sum(map(len, ids)) > MAX_IDS_CHARS:
+        raise invalid("issue_ids", f"the ids have more than {MAX_IDS_CHARS} characters", hint="Close fewer at a time.")
     options = {} if reason == DEFAULT_REASON or not reason else {"reason": reason}
     async with sudocode.writing() as work:
         for issue_id in ids:
@@ -185,7 +191,7 @@ async def close_issue(sudocode: Sudocode, *, issue_ids: Sequence[str], reason: s
         row = said.get(issue_id, {"success": False, "error": "sudocode said nothing about it"})
         result: Row = {"id": issue_id, "success": bool(row.get("success"))}
         if row.get("error"):
-            result["error"] = str(row["error"])[:300]
+            result["error"] = str(row["error"])[: max(_ERROR_CHARS // len(ids), 60)]
         if issue_id in shaped:
             result["issue"] = shaped[issue_id]
         results.append(result)

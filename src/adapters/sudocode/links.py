@@ -10,6 +10,8 @@ from adapters.sudocode.rows import Row, record, table
 from adapters.sudocode.session import Payload, Sudocode, Work
 
 PARENT_CHILD: Final = "parent-child"
+MAX_SHOWN: Final = 50
+"""Ids of a cycle that are named."""
 TYPES: Final = ("blocks", "implements", "references", "depends-on", PARENT_CHILD, "discovered-from", "related")
 
 
@@ -106,11 +108,12 @@ def _warn_of_cycle(work: Work, snapshot: Snapshot, source: Node, target: Node, k
     path = Waiting(snapshot, first_blocks_second=direction).path(blocker, waiting)
     if path:
         names = [node[1] for node in path]
+        shown = names if len(names) <= MAX_SHOWN else [*names[: MAX_SHOWN - 1], "…", names[-1]]
         work.warn(
             "cycle",
-            "these wait for each other now and block for ever: "
-            f"{' → '.join([waiting[1], *names])}; sudocode has no command that removes a link",
-            ids=names,
+            f"these {len(names)} wait for each other now and block for ever: "
+            f"{' → '.join([waiting[1], *shown])}; sudocode has no command that removes a link",
+            ids=names[:MAX_SHOWN],
         )
 
 

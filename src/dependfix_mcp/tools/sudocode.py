@@ -11,7 +11,7 @@ from mcp.types import Completion
 from pydantic import BaseModel, ConfigDict, Field
 
 from dependfix_mcp.services import Services
-from dependfix_mcp.tooling import ToolFunction, Toolset, ToolSpec
+from dependfix_mcp.tooling import MAX_RESULT_CHARS, ToolFunction, Toolset, ToolSpec
 from dependfix_mcp.tools.sudocode_views import (
     BatchView,
     BlockedView,
@@ -701,7 +701,9 @@ def _given(text: str) -> str | None:
 
 
 async def _answer(view: type[R], payload: Awaitable[dict[str, Any]]) -> R:
-    return view.model_validate({"ok": True, **await payload})
+    from adapters.sudocode.fit import fit_warnings
+
+    return view.model_validate(fit_warnings({"ok": True, **await payload}, max_chars=MAX_RESULT_CHARS - 1_000))
 
 
 def _reads(fn: ToolFunction, title: str) -> ToolSpec:

@@ -14,7 +14,7 @@ import pytest
 from adapters.sudocode.lock import writer_lock
 from dependfix_core.errors import CommandKilledError, CommandOutputTooLargeError
 from dependfix_core.process import CommandResult, SubprocessRunner
-from fakes.sudocode_project import Program, Project, codes, fake_program
+from fakes.sudocode_project import Program, Project, codes, fake_program, printed
 
 pytestmark = [
     pytest.mark.anyio,
@@ -457,3 +457,48 @@ async def test_many_calls_at_once_start_only_some_processes(faked: Project) -> N
 
     assert [answer and answer["ok"] for answer in answers] == [True] * 40
     assert most == 8
+
+
+async def test_ids_without_end_in_a_committed_file_make_no_answer_long(project: Project) -> None:
+    issue = await project.issue("Kept")
+    project.rewrite(
+        lambda rows: [*rows, *({**rows[0], "id": f"i-{n}{'x' * 100_000}", "uuid": f"u{n}"} for n in range(30))]
+    )
+
+    read = await project.done("show_issue", issue_id=issue)
+    refused = await project.call("create_issue", title="New")
+
+    assert codes(read) == ["database_behind"]
+    assert max(len(json.dumps(read)), len(json.dumps(refused))) < 10_000
+
+
+async def test_a_write_that_has_happened_is_never_answered_as_too_large(faked: Project) -> None:
+    """However much the program says beside it."""
+    noise = "".join(f"warning {number} {'x' * 280}\n" for number in range(5))
+    fake = faked.program.fake
+
+    def noisy(arguments: list[str]) -> CommandResult | None:
+        if "create" not in arguments:
+            return None
+        code, out, _ = fake.fake.run(arguments, faked.root)
+        return printed(code, out, noise)
+
+    fake.before.append(noisy)
+
+    made = await faked.done(
+        "create_issues", issues=[{"title": f"{n} {'t' * 490}", "description": "d" * 3_000} for n in range(50)]
+    )
+
+    assert (made["succeeded"], len(made["results"])) == (50, 50)
+    assert made["warnings"][-1]["code"] == "warnings_cut"
+    assert len(faked.titles()) == 50
+
+
+async def test_closing_two_hundred_that_are_not_there_is_one_answer(faked: Project) -> None:
+    ids = [f"i-{number:038d}" for number in range(200)]
+
+    closed = await faked.done("close_issue", issue_ids=ids)
+    refused = await faked.call("close_issue", issue_ids=[f"{name}{'x' * 100}" for name in ids])
+
+    assert [row["success"] for row in closed["results"]] == [False] * 200
+    assert refused["code"] == "invalid_arguments"
