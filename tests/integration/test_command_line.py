@@ -1,7 +1,12 @@
 """The commands for people: what they print, what they write, and their exit codes."""
 
+import contextlib
 import json
+import os
 import subprocess
+import sys
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,7 +14,7 @@ import pytest
 
 from dependfix_mcp.__main__ import main
 from dependfix_mcp.cli.arguments import COMMANDS
-from dependfix_mcp.demo.loopback_github import HostedRepository, LoopbackGitHub
+from dependfix_mcp.demo.loopback_github import HostedRepository, LoopbackGitHub, Received
 from fakes.github_server import NAMES, TOKEN, corpus, corpus_github
 from fakes.storefront import REPO, git, storefront
 
@@ -72,6 +77,44 @@ def test_scan_prints_for_people_and_names_its_report(
     assert "minimist" in printed.out
     assert TOKEN not in printed.out
     assert printed.err == ""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals of POSIX")
+def test_progress_is_shown_in_a_terminal_only_and_never_on_stdout(github: LoopbackGitHub, tmp_path: Path) -> None:
+    import pty  # not on Windows
+
+    def linger(request: Received) -> None:
+        if request.path == f"/repos/{SHOP}":
+            time.sleep(0.5)  # the bar is drawn ten times a second
+
+    github.responders.append(linger)
+    ours, theirs = pty.openpty()
+    shown: list[bytes] = []
+
+    def read() -> None:
+        with contextlib.suppress(OSError):  # the end of a terminal whose last user has left
+            while piece := os.read(ours, 65_536):
+                shown.append(piece)
+
+    reader = threading.Thread(target=read, daemon=True)
+    reader.start()
+    command = [sys.executable, "-m", "dependfix_mcp", "scan", SHOP, "--json"]
+    environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "120"}
+    try:
+        seen = subprocess.run(
+            command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=theirs, check=False, timeout=60
+        )
+    finally:
+        os.close(theirs)
+    reader.join(timeout=20)
+    os.close(ours)
+    unseen = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, check=False, timeout=60)
+
+    bar = b"".join(shown).decode()
+    assert f"read 20 alerts of {SHOP}" in bar
+    assert "Traceback" not in bar
+    assert json.loads(seen.stdout)["summary"] == json.loads(unseen.stdout)["summary"]
+    assert unseen.stderr == b""
 
 
 def test_scan_fixes_the_checkout_it_is_asked_to(
@@ -138,6 +181,9 @@ def test_doctor_says_what_holds_and_hides_secrets(
 ) -> None:
     monkeypatch.setenv("DEPENDFIX_HTTP_TOKEN", "planted-secret")
     monkeypatch.setenv("DEPENDFIX_REGISTRY_NPM", "https://npm.registry.example")
+    monkeypatch.setenv("https_proxy", "http://me:planted-secret@proxy.example:3128")
+    monkeypatch.setenv("ALL_PROXY", "me:planted-secret@other.example:3128")
+    monkeypatch.setenv("SSL_CERT_FILE", "/pki/ca.pem")
 
     code = main(["doctor", "--read-only", "--toolsets", "dependfix"])
 
@@ -151,6 +197,9 @@ def test_doctor_says_what_holds_and_hides_secrets(
         "read_only: True (from --read-only)",
         "registries: {'npm': 'https://npm.registry.example'} (from DEPENDFIX_REGISTRY_NPM)",
         "npm: https://npm.registry.example (setting",
+        "certificates: /pki/ca.pem",
+        "HTTPS_PROXY: proxy.example:3128",
+        "ALL_PROXY: other.example:3128",
         "git: ",
         "dependfix: 8 tools",
     ):

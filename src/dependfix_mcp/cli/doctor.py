@@ -36,6 +36,8 @@ PROGRAMS: Final[tuple[tuple[str, str], ...]] = (
 )
 _ECOSYSTEMS: Final = ("npm", "pip", "maven", "go", "rubygems", "composer", "nuget", "rust", "erlang", "pub")
 _SECRET_FIELDS: Final = frozenset({"github_token", "alerts_token", "app_private_key", "http_token"})
+_PROXY_VARIABLES: Final = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY")
+"""As httpx and requests read them; the spelling in small letters wins."""
 EXIT_PROBLEM: Final = 3
 
 
@@ -128,6 +130,12 @@ def _github(settings: Settings) -> Iterator[str]:
         yield f"token for alerts: {token_kind(alerts.value).value}, from {alerts.name}"
     if settings.ca_bundle is not None:
         yield f"certificates: {settings.ca_bundle}"
+    for name in _PROXY_VARIABLES:
+        value = settings.environment.get(name.lower()) or settings.environment.get(name)
+        if value:
+            # Whatever stands before the host is a login, also where no scheme says that this is an address.
+            host = value.rpartition("@")[2]
+            yield f"{name}: {clean_text(host, max_chars=200, one_line=True)}"
 
 
 def _settings(line: CommandLine) -> Iterator[str]:
