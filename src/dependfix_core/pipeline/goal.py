@@ -93,12 +93,18 @@ class Goal:
         assert copy is not None
         targets = yield from self.chooser.targets(copy.name, copy.version)
         if permits.raises == "all":
-            pool = list(targets.all if permits.crosses_lines else targets.same_line)
+            safe = targets.all if permits.crosses_lines else targets.same_line
+            pool = [one.text for one in safe] or (yield from self._own_line_as_before(copy))
         else:
             # What is declared stays as it is: nothing that it refuses is worth looking at.
             above = yield from self.graph.dependents(parent.where)
             declared = [one for one in above if one.constraint is not None]
-            pool = [one for one in targets.all if not any(each.admits(one.text).is_no for each in declared)]
+
+            def is_declared(text: str) -> bool:
+                return not any(each.admits(text).is_no for each in declared)
+
+            pool = [one.text for one in targets.all if is_declared(one.text)]
+            pool = pool or [text for text in (yield from self._own_line_as_before(copy)) if is_declared(text)]
         if not pool:
             reason: RefusalReason = "constraint-conflict"
             if targets.reason in ("metadata-unavailable", "cooldown"):
@@ -109,15 +115,15 @@ class Goal:
         unknown = False
         for first in range(0, min(len(pool), _MAX_SCANNED), _SCANNED_AT_ONCE):
             part = pool[first : first + _SCANNED_AT_ONCE]
-            asked = yield from together([self.graph.asks(parent.where, one.text, package) for one in part])
-            for index, (candidate, asks) in enumerate(zip(part, asked, strict=True)):
+            asked = yield from together([self.graph.asks(parent.where, text, package) for text in part])
+            for index, (version, asks) in enumerate(zip(part, asked, strict=True)):
                 if asks is None:
-                    found.append((False, index, candidate.text))
+                    found.append((False, index, version))
                 elif not isinstance(asks, Requirement):
                     unknown = True
                 elif accepts(asks):
                     is_loose = any(asks.admits(text).is_yes for text in vulnerable)
-                    found.append((is_loose, index, candidate.text))
+                    found.append((is_loose, index, version))
             if found:
                 break
         if not found:
@@ -128,6 +134,11 @@ class Goal:
                 where=self.where,
             )
         return [text for _, _, text in sorted(found)]
+
+    def _own_line_as_before(self, copy: Instance) -> Step[list[str]]:
+        """Releases of a vulnerable copy's line, where no safe one is there, that are no worse than it."""
+        found = yield from self.chooser.as_before(copy.name, copy.version)
+        return [text for text in found if not self.chooser.crosses_line(copy.version, text)]
 
     # Peers.
 

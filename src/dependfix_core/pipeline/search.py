@@ -162,11 +162,18 @@ class Search:
     def _move_peer(self, dependent: Dependent, where: str) -> Step[bool]:
         """Moves the copy that something which moves peers on, and raises what is declared for it."""
         copy = self.goal.graph.instance(where)
-        if copy is None or where in self.tried or self.permits.raises == "nothing":
+        if copy is None or where in self.tried:
             return False
-        targets = yield from self.goal.chooser.targets(copy.name, copy.version)
-        pool = targets.all if self.permits.crosses_lines else targets.same_line
-        fitting = [one.text for one in pool if dependent.admits(one.text).is_yes]
+        chooser = self.goal.chooser
+        targets = yield from chooser.targets(copy.name, copy.version)
+        pool = [one.text for one in (targets.all if self.permits.crosses_lines else targets.same_line)]
+        pool += yield from chooser.as_before(copy.name, copy.version)
+        fitting = [
+            text
+            for text in pool
+            if dependent.admits(text).is_yes
+            and (self.permits.crosses_lines or not chooser.crosses_line(copy.version, text))
+        ]
         if fitting:
             self._try(where, fitting)
             self.peers.add(where)

@@ -256,29 +256,29 @@ class Chooser:
         for candidate in targets.all:
             if admits(candidate.text):
                 return candidate.text
-        as_before = yield from self._no_worse(package, current, admits)
-        if as_before is not None:
-            return as_before
+        for text in (yield from self.as_before(package, current)):
+            if admits(text):
+                return text
         return (yield from self._unlisted(package, admits, named))
 
-    def _no_worse(self, package: str, current: str, admits: Callable[[str], bool]) -> Step[str | None]:
-        """The least version above a vulnerable one, its own line first, that has no fault which that one has not."""
+    def as_before(self, package: str, current: str) -> Step[tuple[str, ...]]:
+        """Versions above a vulnerable one that have no fault which that one has not, its own line first, ascending.
+
+        Young and withdrawn ones are left out; of a safe version there are none.
+        """
         version = self._scheme.try_parse(current)
         if isinstance(version, Unparsable) or self.is_safe(package, current):
-            return None
+            return ()
         listing = yield from self._listing(package)
-        for candidate in sorted(self._pool(version, (), listing), key=lambda one: not one.same_line):
-            release = candidate.release
-            if (
-                release is not None
-                and not release.yanked
-                and self._is_stable_for(version, candidate.version)
-                and self._opening(package, candidate, current) is None
-                and admits(candidate.text)
-                and self.is_no_worse(package, candidate.text, current)
-            ):
-                return candidate.text
-        return None
+        return tuple(
+            one.text
+            for one in sorted(self._pool(version, (), listing), key=lambda one: not one.same_line)
+            if one.release is not None
+            and not one.release.yanked
+            and self._is_stable_for(version, one.version)
+            and self._opening(package, one, current) is None
+            and self.is_no_worse(package, one.text, current)
+        )
 
     def newest(
         self, package: str, admits: Callable[[str], bool], named: Sequence[str] = (), replaces: str = ""

@@ -538,6 +538,36 @@ def test_peers_that_are_pinned_to_each_other_are_raised_together(strict: bool) -
     assert edits(planned) == {"dependencies.vuln": "16.4.2", "dependencies.core": "16.4.2"}
 
 
+def test_packages_that_peer_on_each_other_exactly_move_in_step_within_what_is_declared() -> None:
+    def release(version: str) -> dict[str, dict[str, str]]:
+        return {
+            "vuln": {"peer:common": version, "peer:core": version},
+            "common": {"peer:core": version},
+            "core": {},
+            "extra": {"peer:core": version, "peer-optional:common": version},
+        }
+
+    packages: dict[str, dict[str, Mapping[str, Any]]] = {name: {} for name in release("")}
+    for version in ("18.0.0", "18.1.0", "18.2.0", "19.0.0"):
+        for name, needs in release(version).items():
+            packages[name][version] = needs
+    stays = alert(2, "common", "< 19.0.0", "19.0.0")
+
+    planned = plan(
+        packages,
+        {"dependencies": dict.fromkeys(packages, "^18.0.0")},
+        dict.fromkeys(packages, "18.0.0"),
+        alert(1, "vuln", "< 18.1.0", "18.1.0"),
+        stays,
+    )
+
+    assert only(planned).strategy == "lock-in-range"
+    assert only(planned).alerts == (1,)
+    assert moves(planned) == dict.fromkeys(packages, ("18.0.0", "18.1.0"))
+    assert edits(planned) == {}
+    assert answer(planned, 2).reason == "major-required"
+
+
 def test_with_majors_allowed_peers_cross_their_lines_together() -> None:
     packages = {**REACT, "plugin": {version: REACT["plugin"][version] for version in ("1.0.0", "2.0.0")}}
     allowed = replace(ALL, allow_major=True)
