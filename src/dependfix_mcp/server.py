@@ -49,7 +49,7 @@ def build_server(settings: Settings, services: Services | None = None) -> MCPSer
         if name in settings.toolsets or settings.tools or settings.exclude_tools
     }
     _refuse_unknown(settings, toolsets.values())
-    chosen = {name: _chosen(toolset, settings) for name, toolset in toolsets.items()}
+    chosen = {name: chosen_tools(toolset, settings) for name, toolset in toolsets.items()}
     served = tuple(toolset for name, toolset in toolsets.items() if chosen[name])
     hidden = {spec.name for toolset in toolsets.values() for spec in toolset.tools}
     hidden -= {spec.name for specs in chosen.values() for spec in specs}
@@ -92,7 +92,7 @@ def _refuse_unknown(settings: Settings, toolsets: Iterable[Toolset]) -> None:
         raise SettingsError(faults)
 
 
-def _chosen(toolset: Toolset, settings: Settings) -> tuple[ToolSpec, ...]:
+def chosen_tools(toolset: Toolset, settings: Settings) -> tuple[ToolSpec, ...]:
     """Strongest first: read-only, excluded, named, toolset."""
     return tuple(
         spec

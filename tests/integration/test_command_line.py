@@ -201,7 +201,7 @@ def test_doctor_says_what_holds_and_hides_secrets(
         "HTTPS_PROXY: proxy.example:3128",
         "ALL_PROXY: other.example:3128",
         "git: ",
-        "dependfix: 8 tools",
+        "dependfix: 7 tools",
     ):
         assert expected in printed
 

@@ -96,6 +96,18 @@ def test_a_missing_suspec_is_named(capsys: pytest.CaptureFixture[str], toolsets:
     )
 
 
+def test_what_is_served_alone_by_its_tools_is_a_problem_too(capsys: pytest.CaptureFixture[str]) -> None:
+    code, lines, problems = said(capsys, "suspec", "--toolsets", "sudocode", "--tools", "suspec_check")
+    alone, first, its_problems = said(capsys, "suspec", "--toolsets", "suspec", "--exclude-tools", "suspec_get_checks")
+
+    assert (code, lines[0], problems) == (0, "suspec: 1 tool", [])
+    assert (alone, first[0], its_problems) == (
+        3,
+        "suspec: 1 tool",
+        ["suspec: the suspec CLI was not found: no suspec on PATH"],
+    )
+
+
 def test_sudocode_is_named_with_its_release_and_project(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     program = sudocode_cli.install(tmp_path / "program")
     sudocode_cli.FakeSudocode().run(["init"], Path.cwd())

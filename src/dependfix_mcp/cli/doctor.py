@@ -195,19 +195,21 @@ async def _programs(services: Services) -> list[str]:
 
 
 async def _toolsets(services: Services, problems: list[str]) -> list[str]:
-    from dependfix_mcp.server import TOOLSET_BUILDERS  # noqa: PLC0415  # loads the MCP SDK
+    from dependfix_mcp.server import TOOLSET_BUILDERS, chosen_tools  # noqa: PLC0415  # loads the MCP SDK
 
     rows = []
-    for name, build in TOOLSET_BUILDERS.items():
-        if name not in services.settings.toolsets:
+    counts = {name: len(chosen_tools(build(services), services.settings)) for name, build in TOOLSET_BUILDERS.items()}
+    served = [name for name, count in counts.items() if count]
+    for name, count in counts.items():
+        if not count:
             rows.append(f"{name}: not served")
             continue
-        rows.append(f"{name}: {len(build(services).tools)} tools")
+        rows.append(f"{name}: {count} tool{'s' if count > 1 else ''}")
         if name in _COMMAND_LINE_TOOLS:
             facts, problem = await _COMMAND_LINE_TOOLS[name](services)
             rows += [f"{name}: {clean_text(redact(fact), max_chars=400, one_line=True)}" for fact in facts]
             # Beside other toolsets its tools answer what is missing; alone there is nothing else to serve.
-            if problem and services.settings.toolsets == (name,):
+            if problem and served == [name]:
                 problems.append(f"{name}: {clean_text(redact(problem), max_chars=400, one_line=True)}")
     return rows
 
