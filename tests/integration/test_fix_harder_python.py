@@ -1,4 +1,4 @@
-"""Harder Python projects are fixed in a checkout without a tool, and their real package managers accept what was written."""
+"""Harder Python projects are fixed in a checkout, and their real package managers accept what was written."""
 
 from pathlib import Path
 
@@ -14,6 +14,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.online, pytest.mark.timeout(600)]
 
 _HASHED = ("install", "--dry-run", "--ignore-installed", "--require-hashes", "--only-binary", ":all:", "--quiet", "-r")
 _PLAIN = ("install", "--dry-run", "--ignore-installed", "--only-binary", ":all:", "--quiet", "-r")
+_WINDOWS = ("--platform", "win_amd64", "--python-version", "3.11", "--target", "x")
 _COMPILE = ("pip", "compile", "--quiet", "--generate-hashes", "--python-version", "3.10", "--python-platform")
 _PYLOCK = ("pip", "compile", "--quiet", "--universal", "--python-version", "3.9", "--group", "dev")
 CHECKS: dict[str, tuple[Check, ...]] = {
@@ -39,6 +40,23 @@ CHECKS: dict[str, tuple[Check, ...]] = {
     "pip-layers": tuple(
         Check("pip-tools", (*_PLAIN, f"requirements/{name}.txt"), program="pip") for name in ("dev", "prod", "tools")
     ),
+    "pdm-groups-flags": (Check("pdm", ("lock", "--check")),),
+    "pip-tree-conflicts": (Check("pip-tools", (*_PLAIN, "requirements/dev.txt"), program="pip"),),
+    "pip-two-platforms": (
+        Check("pip-tools", (*_HASHED, "requirements-linux.txt"), program="pip"),
+        Check("pip-tools", (*_HASHED, "requirements.txt"), program="pip"),
+        Check("pip-tools", (*_HASHED, "requirements-windows.txt", *_WINDOWS), program="pip"),
+    ),
+    "poetry1-legacy-forks": (Check("poetry-1", ("check", "--lock")),),
+    "poetry2-sources-extras": (Check("poetry", ("check", "--lock")),),
+    "pylock-two-writers": (
+        Check("pip-tools", (*_PLAIN, "pylock.deploy.toml"), program="pip"),
+        Check("uv", ("pip", "install", "--dry-run", "--target", "x", "-r", "pylock.toml", "--preview")),
+    ),
+    "uv-workspace-forks": (Check("uv", ("lock", "--check")),),
+    # What is refused here leaves nothing that a tool would take.
+    "refusals-locks": (),
+    "refusals-manifests": (),
 }
 
 
@@ -51,8 +69,10 @@ def marked(name: str) -> object:
 async def test_a_fixed_harder_python_project_is_accepted_by_its_package_manager(name: str, tmp_path: Path) -> None:
     top = materialise(harder.folder(name), tmp_path / "top")
 
+    # Forks that become one copy, and what brings something new in, are the package manager's to write.
+    tools = {check.tool.partition("-1")[0]: check.tool for check in CHECKS[name] if not check.program}
     plan, applied = await fixed(
-        top, harder.alerts(name), harder.records(), {}, policy=harder.policy(name), now=harder.now(name)
+        top, harder.alerts(name), harder.records(), tools, policy=harder.policy(name), now=harder.now(name)
     )
 
     assert {one.alert: one.disposition for one in applied.dispositions} == {

@@ -271,7 +271,7 @@ CASES += [
             name=f"index-{name}",
             files=pinned,
             manifest="requirements.txt",
-            reason="tool-required",
+            reason="metadata-unavailable",
             says=says,
             fault=fault,
         )
@@ -288,8 +288,8 @@ CASES += [
         name="version-missing",
         files=pinned,
         manifest="requirements.txt",
-        reason="tool-required",
-        says="no registry record of leaf 1.1",
+        reason="metadata-unavailable",
+        says="the index says nothing of leaf 1.1",
         fault=(
             200,
             "application/vnd.pypi.simple.v1+json",

@@ -17,6 +17,7 @@ from dependfix_core.ecosystems.pip.in_step import out_of_step
 from dependfix_core.ecosystems.pip.lock_graph import with_reach
 from dependfix_core.ecosystems.pip.poetry_lock import admits
 from dependfix_core.ecosystems.pip.pyproject import PyProject, read_pyproject
+from dependfix_core.ecosystems.pip.requirement_text import is_remote
 from dependfix_core.ecosystems.pip.requirements import RequirementLine, RequirementsFile, read_requirements
 from dependfix_core.ecosystems.pip.setup_cfg import SetupCfg, read_setup_cfg
 from dependfix_core.ecosystems.pip.setup_py import SetupPy, read_setup_py
@@ -48,7 +49,8 @@ _DEVELOPMENT_NAME: Final = re.compile(
 )
 _MERGE: Final = re.compile(rb"(?:<{7}|>{7}|={7}|\|{7})(?:\s|$)")
 _DIGEST_CHARS: Final = {"sha256": 64, "sha384": 96, "sha512": 128}
-_MANIFEST: Final = frozenset({"pyproject.toml", "setup.cfg", "setup.py"})
+_NAMING: Final = ("pyproject.toml", "setup.cfg", "setup.py")
+_MANIFEST: Final = frozenset(_NAMING)
 
 Manifest = PyProject | SetupCfg | SetupPy
 
@@ -170,6 +172,8 @@ def _take(listing: Listing, tree: _Tree, entry: FileContent) -> Iterator[str]:
         else:
             position = f"{reference.number}:1"
             tree.problems.append(Problem(path=path, position=position, message=f"{reference.path} is not there"))
+    for line in read.lines:
+        yield from (name for name in _folder_manifests(path, line) if name in listing)
     sources = tuple(_compiled_from(listing, read))
     if sources:
         tree.sources[path] = sources
@@ -215,7 +219,7 @@ def _unit(tree: _Tree, component: set[str]) -> LockUnit:
     compiled = {file.path for file in files if file.header or file.path in tree.sources}
     pins = _pins(files)
     instances = _instances(files, pins)
-    instances.update(_local_instances(files))
+    instances.update(_local_instances(tree, files))
     constraints = [
         *_declared(files, compiled, constraining, pins),
         *(constraint for manifest in manifests for constraint in _with_targets(manifest.constraints, pins)),
@@ -363,19 +367,39 @@ def askers(via: Sequence[str]) -> Iterator[str]:
             yield canonicalize_name(re.split(r"[\s\[(]", text, maxsplit=1)[0])
 
 
-def _local_instances(files: Sequence[RequirementsFile]) -> dict[str, Instance]:
+def _folder_manifests(path: str, line: RequirementLine) -> Iterator[str]:
+    """Files that name the project of a folder, for a line that gives the folder alone."""
+    is_folder = line.source.kind in (SourceKind.LINK, SourceKind.FILE) and not line.package
+    folder = normpath(join(dirname(path), line.source.text.partition("[")[0]))
+    if is_folder and not is_remote(line.source.text) and not folder.startswith(("..", "/")):
+        yield from (normpath(join(folder, name)) for name in _NAMING)
+
+
+def _identity(tree: _Tree, path: str, line: RequirementLine) -> tuple[str, str]:
+    """Name (canonical) and version of what a line brings in, as far as they are written out somewhere."""
+    if line.package:
+        return line.package, line.version
+    manifests = (tree.manifests.get(name) for name in _folder_manifests(path, line))
+    named = next((one for one in manifests if one is not None and one.name), None)
+    return (canonicalize_name(named.name), getattr(named, "version", "")) if named is not None else ("", "")
+
+
+def _local_instances(tree: _Tree, files: Sequence[RequirementsFile]) -> dict[str, Instance]:
     """Copies that come from a repository, an address or a folder."""
     found: dict[str, Instance] = {}
     for file in files:
         for line in file.lines:
-            if line.source.kind is not SourceKind.REGISTRY and line.package:
-                where = f"{line.package} @ {line.source.text}"
+            if line.source.kind is SourceKind.REGISTRY:
+                continue
+            name, version = _identity(tree, file.path, line)
+            if name:
+                where = f"{name} @ {line.source.text}"
                 found.setdefault(
                     where,
                     Instance(
                         where=where,
-                        name=line.package,
-                        version=line.version,
+                        name=name,
+                        version=version,
                         source=line.source,
                         dev=bool(_DEVELOPMENT_NAME.search(file.path)),
                         markers=line.marker,

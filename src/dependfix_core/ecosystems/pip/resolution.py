@@ -96,6 +96,13 @@ class Facts:
         """Whether an entry without the hashes of its files is no entry."""
         return self.is_closed and bool(self.unit.settings.get("hashes", True))
 
+    @property
+    def has_tool(self) -> bool:
+        """Whether a package manager can write what is not known here; a file that a person wrote has none."""
+        if self.unit.format == "requirements":
+            return bool(self.unit.settings.get("compiled"))
+        return self.unit.format not in {"manifest", "pylock"}
+
     def lost_python(self, mask: Mask, old: str, new: str) -> Version | None:
         """A python that the project is for inside `mask`, that ran `old` and does not run `new` (`Requires-Python`)."""
         environments = self.environments

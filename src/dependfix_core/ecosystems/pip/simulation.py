@@ -183,13 +183,19 @@ class Simulation:
         listed = yield from self._listed(copy)
         release = details if isinstance(details, Release) else listed
         if release is None:
+            said = f"the index says nothing of {copy.name} {copy.version}"
+            if not self.after.facts.has_tool:
+                return Blocked(reason="metadata-unavailable", detail=said, where=copy.where)
             self.needs_tool = True
-            self._warn(f"the index says nothing of {copy.name} {copy.version}")
+            self._warn(said)
             return None
         files = (listed.files if listed is not None else ()) or release.files
         if self.after.facts.has_hashes and not (files and all(file.hashes.get("sha256") for file in files)):
+            said = f"the hashes of {copy.name} {copy.version} are not known"
+            if not self.after.facts.has_tool:
+                return Blocked(reason="integrity-unavailable", detail=said, where=copy.where)
             self.needs_tool = True
-            self._warn(f"the hashes of {copy.name} {copy.version} are not known")
+            self._warn(said)
         before = (yield from self._listed(old)) if old is not None else None
         return self._floor(copy, release, before) or self._wheels(copy, files, before)
 
