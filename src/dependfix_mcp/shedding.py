@@ -1,26 +1,57 @@
 """Makes a run's result fit: parts go in a fixed order, least severe first, and the result says so."""
 
 import math
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, TypeVar
 
+from dependfix_core.report.wire import RunResult, to_wire
 from dependfix_mcp.tooling import TARGET_RESULT_CHARS, compact
 
 _SEVERITIES: Final = ("critical", "high", "medium", "low", "unknown")
 
 Wire = dict[str, Any]
+T = TypeVar("T")
 
 _SMALLEST_ITEM: Final = 30
 """Characters; no item of any list has fewer."""
 
 
-def shed(wire: Wire, *, severities: Mapping[int, str] | None = None, limit: int = TARGET_RESULT_CHARS) -> Wire:
+def shed_result(result: RunResult, *, limit: int = TARGET_RESULT_CHARS) -> Wire:
+    """The same as `shed` of the result's wire form, without writing out first what cannot stay."""
+    most = limit // _SMALLEST_ITEM
+    severities = {alert.id: alert.severity for alert in result.alerts}
+    rank = {number: _severity(text) for number, text in severities.items()}
+    gone: dict[str, int] = {}
+
+    def urgent(name: str, items: tuple[T, ...], urgency: Callable[[T], Any]) -> tuple[T, ...]:
+        if len(items) <= most:
+            return items
+        gone[name] = len(items) - most
+        return tuple(items[position] for position in _most_urgent(items, most, urgency))
+
+    alerts = urgent("alerts", result.alerts, lambda alert: (_severity(alert.severity), alert.id))
+    plan = result.plan
+    if plan is not None:
+        outcomes = urgent("outcomes", plan.outcomes, lambda one: (rank.get(one.alert, 4), one.alert))
+        remediations = urgent("remediations", plan.remediations, lambda one: _rank_of(one.alerts, rank))
+        plan = plan.model_copy(update={"outcomes": outcomes, "remediations": remediations})
+    lean = result.model_copy(update={"alerts": alerts, "plan": plan})
+    return shed(to_wire(lean), severities=severities, limit=limit, gone=gone)
+
+
+def shed(
+    wire: Wire,
+    *,
+    severities: Mapping[int, str] | None = None,
+    limit: int = TARGET_RESULT_CHARS,
+    gone: Mapping[str, int] | None = None,
+) -> Wire:
     """`wire` (a run's result, or an object with a `plan`) with at most `limit` characters, as far as lists allow.
 
     Gone in this order: diffs, actions, alerts, outcomes, remediations; then,
     when even that is not enough, errors and repositories. `truncated` says how
     many of each; `summary` goes on counting everything. `severities` are those
-    of the alerts where `wire` does not hold them.
+    of the alerts where `wire` does not hold them, `gone` what it lacks already.
     """
     out = {**wire, "plan": {**wire["plan"]}} if isinstance(wire.get("plan"), Mapping) else dict(wire)
     plan = out.get("plan") or {}
@@ -29,15 +60,11 @@ def shed(wire: Wire, *, severities: Mapping[int, str] | None = None, limit: int 
         ("actions", out, lambda _action: 0),
         ("alerts", out, lambda alert: (_severity(alert.get("severity")), alert.get("id", 0))),
         ("outcomes", plan, lambda outcome: (rank.get(outcome["alert"], 4), outcome["alert"])),
-        (
-            "remediations",
-            plan,
-            lambda remediation: min((rank.get(number, 4) for number in remediation["alerts"]), default=4),
-        ),
+        ("remediations", plan, lambda remediation: _rank_of(remediation["alerts"], rank)),
         ("errors", out, lambda _error: 0),
         ("repositories", out, lambda _repository: 0),
     ]
-    truncated: dict[str, int] = {}
+    truncated = dict(gone or {})
     for name, holder, urgency in steps:
         _keep_possible(holder, name, limit // _SMALLEST_ITEM, urgency, truncated)
     excess = len(compact(out)) - limit
@@ -78,10 +105,18 @@ def _keep_possible(
     """Drop what cannot stay however small it is, so that only the rest has to be measured."""
     items = holder.get(name)
     if items and len(items) > most:
-        order = sorted(range(len(items)), key=lambda position: (urgency(items[position]), position))
-        staying = set(order[:most])
-        holder[name] = [item for position, item in enumerate(items) if position in staying]
+        holder[name] = [items[position] for position in _most_urgent(items, most, urgency)]
         truncated[name] = len(items) - most
+
+
+def _most_urgent(items: Sequence[T], most: int, urgency: Callable[[T], Any]) -> list[int]:
+    """Positions of the `most` most urgent ones, in their order."""
+    order = sorted(range(len(items)), key=lambda position: (urgency(items[position]), position))
+    return sorted(order[:most])
+
+
+def _rank_of(alerts: Iterable[int], rank: Mapping[int, int]) -> int:
+    return min((rank.get(number, 4) for number in alerts), default=4)
 
 
 def _shed_items(holder: Wire, name: str, excess: int, urgency: Callable[[Wire], Any], truncated: dict[str, int]) -> int:

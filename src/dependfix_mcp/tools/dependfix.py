@@ -26,7 +26,7 @@ from dependfix_mcp.client import Client
 from dependfix_mcp.cursors import digest_of, read_cursor, write_cursor
 from dependfix_mcp.runs import LiveRun, Runs
 from dependfix_mcp.services import Services
-from dependfix_mcp.shedding import cut_to, fitting, shed
+from dependfix_mcp.shedding import cut_to, fitting, shed, shed_result
 from dependfix_mcp.tooling import TARGET_RESULT_CHARS, Toolset, ToolSpec, compact, scrub
 from dependfix_mcp.tools.dependfix_views import (
     CoverageEntry,
@@ -485,7 +485,7 @@ class DependfixTools:
         if run.error is not None:
             raise run.error
         if run.result is not None:
-            return RunScanResult.model_validate({"ok": True, **shed(to_wire(run.result), limit=_ROOM)})
+            return RunScanResult.model_validate({"ok": True, **shed_result(run.result, limit=_ROOM)})
         return RunScanResult.model_validate({"ok": True, **_running(run)})
 
     # --- one dependency -------------------------------------------------------------
@@ -611,12 +611,11 @@ class DependfixTools:
             if found is None:
                 return ReportResult(ok=True, found=False)
             result, file = found.result, str(found.path)
-        wire = to_wire(result)
         following = None
         if section != "all":
-            wire, following = _section(wire, section, position[1] if position else 0, digest)
+            wire, following = _section(to_wire(result), section, position[1] if position else 0, digest)
         else:
-            wire = shed(wire, limit=_ROOM)
+            wire = shed_result(result, limit=_ROOM)
         return ReportResult(
             ok=True, found=True, status=result.status, report=wire, file=file or None, next_cursor=following
         )
