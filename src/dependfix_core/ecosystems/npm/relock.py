@@ -301,22 +301,27 @@ def _pnpm(work: _Work) -> tuple[tuple[ToolCall, ...], str, str]:
     entries = {f"{unit.instances[move.where].name}@{move.from_version}": str(move.to_version) for move in work.moves}
     workspace = posixpath.join(work.folder, _WORKSPACE) if work.folder else _WORKSPACE
     by_hand = _by_hand(work, "overrides", _PNPM)
-    if _in_workspace_file(work, workspace, version):
+    temporary: dict[str, bytes] = {}
+    holds_overrides = _in_workspace_file(work, workspace, version)
+    if holds_overrides or not version:
         edits = [
             Edit(path=workspace, at=f"overrides.{selector}", from_text=None, to_text=value, kind="override")
             for selector, value in entries.items()
         ]
         held = work.files.get(workspace)
-        temporary = edited_file(workspace, held, edits)
-        calls = (
-            ToolCall(argv=_PNPM, files={workspace: temporary}),
-            ToolCall(argv=_PNPM, files={workspace: held if held is not None else b""}),
-        )
-        return calls, by_hand, version
-    manifest = _table(work.files[work.root], work.root)
-    settings = dict(manifest.get("pnpm") or {})
-    settings["overrides"] = {**(settings.get("overrides") or {}), **entries}
-    return _twice(work, _PNPM, {**manifest, "pnpm": settings}), by_hand, version
+        # Up to pnpm 9 a workspace file that says something has to name its packages.
+        temporary[workspace] = edited_file(workspace, held, edits) + (b"" if held else b"packages:\n- .\n")
+    if not holds_overrides:
+        # Which pnpm it is may be unknown: those since 11 do not read this one, those before 10 not the other.
+        manifest = _table(work.files[work.root], work.root)
+        settings = dict(manifest.get("pnpm") or {})
+        settings["overrides"] = {**(settings.get("overrides") or {}), **entries}
+        temporary[work.root] = _laid_out({**manifest, "pnpm": settings})
+    calls = (
+        ToolCall(argv=_PNPM, files=temporary),
+        ToolCall(argv=_PNPM, files={path: work.files.get(path, b"") for path in temporary}),
+    )
+    return calls, by_hand, version
 
 
 def _in_workspace_file(work: _Work, workspace: str, version: str) -> bool:
@@ -421,11 +426,14 @@ def _follows(work: _Work, move: Move) -> bool:
 
 def _twice(work: _Work, argv: tuple[str, ...], temporary: Mapping[str, Any]) -> tuple[ToolCall, ...]:
     """A run with the temporary manifest, then one with the manifest as it shall stay."""
-    content = json.dumps(temporary, indent=2, ensure_ascii=False).encode() + b"\n"
     return (
-        ToolCall(argv=argv, files={work.root: content}),
+        ToolCall(argv=argv, files={work.root: _laid_out(temporary)}),
         ToolCall(argv=argv, files={work.root: work.files[work.root]}),
     )
+
+
+def _laid_out(manifest: Mapping[str, Any]) -> bytes:
+    return json.dumps(manifest, indent=2, ensure_ascii=False).encode() + b"\n"
 
 
 def _by_hand(work: _Work, table: str, argv: tuple[str, ...]) -> str:

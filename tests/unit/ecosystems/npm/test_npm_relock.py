@@ -119,6 +119,37 @@ async def test_pnpm_is_kept_from_the_projects_code_and_from_another_pnpm() -> No
     ]
 
 
+@pytest.mark.parametrize(
+    ("named", "workspace", "places"),
+    [
+        ("pnpm@9.15.9", None, {"package.json"}),
+        ("pnpm@11.0.0", None, {"pnpm-workspace.yaml"}),
+        ("", None, {"package.json", "pnpm-workspace.yaml"}),
+        ("", b"packages:\n- packages/*\n", {"package.json", "pnpm-workspace.yaml"}),
+        ("", b"overrides:\n  other: 1.0.0\n", {"pnpm-workspace.yaml"}),
+    ],
+)
+async def test_pnpm_is_told_where_the_one_that_may_run_reads_it(
+    named: str, workspace: bytes | None, places: set[str]
+) -> None:
+    files = files_of("pnpm-v9-override")
+    manifest = {key: value for key, value in json.loads(files["package.json"]).items() if key != "packageManager"}
+    files["package.json"] = json.dumps(manifest | ({"packageManager": named} if named else {}), indent=2).encode()
+    if workspace is not None:
+        files["pnpm-workspace.yaml"] = workspace
+
+    found = await wanted(files, "pnpm-lock.yaml", [move("form-data@2.3.3", "form-data", "2.3.3", "2.3.4")])
+
+    assert isinstance(found, ToolRelock)
+    first, second = found.calls
+    assert first.files.keys() == second.files.keys() == places
+    for path in places:
+        assert b"form-data@2.3.3" in first.files[path]
+        assert second.files[path] == files.get(path, b"")
+    if "pnpm-workspace.yaml" in places and workspace is None:
+        assert first.files["pnpm-workspace.yaml"].endswith(b"packages:\n- .\n")
+
+
 async def test_an_override_that_the_plan_adds_is_in_every_run_and_in_the_result() -> None:
     files = files_of("pnpm-v9-override")
     edit = Edit(
