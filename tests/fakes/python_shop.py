@@ -26,9 +26,11 @@ class Shop:
         return [line[3:] for line in git(self.top, "status", "--porcelain").splitlines()]
 
 
-def alert_payload(number: int, package: str, manifest: str, vulnerable: str, patched: str | None) -> dict[str, Any]:
+def alert_payload(
+    number: int, package: str, manifest: str, vulnerable: str, patched: str | None, *, ecosystem: str = "pip"
+) -> dict[str, Any]:
     """One alert of the REST API."""
-    about = {"package": {"ecosystem": "pip", "name": package}, "severity": "high"}
+    about = {"package": {"ecosystem": ecosystem, "name": package}, "severity": "high"}
     entry = {
         **about,
         "vulnerable_version_range": vulnerable,

@@ -330,6 +330,10 @@ def _lock_unit(listing: Listing, lock_path: str, hosts: Mapping[str, _Host]) -> 
             manifests[path] = manifest
         elif (path in files and manifest.reason != "manifest-missing") or path == manifest_path:
             reading.problems.append(manifest)
+            if manifest.reason == "unreadable" and not isinstance(lock, Problem):
+                # Nobody knows what it asks of the lock.
+                said = f"{manifest.path}:{manifest.position}: {manifest.message}"
+                reading.problems.append(replace(manifest, path=lock_path, position="", message=said))
     return reading.unit(manifests, _stray(lock_path, hosts))
 
 

@@ -70,7 +70,8 @@ def combined(unit: LockUnit, remediations: Sequence[Remediation]) -> Wanted:
     edits: dict[tuple[str, str, str | None], Edit] = {}
     for index, remediation in enumerate(remediations):
         if remediation.needs_tool:
-            raise CannotWriteError("the plan leaves a part to the package manager", remediation=index)
+            why = f": {'; '.join(remediation.warnings)}" if remediation.warnings else ""
+            raise CannotWriteError(f"the plan leaves a part to the package manager{why}", remediation=index)
         for move in remediation.moves:
             place = move.where
             holder = removed if move.removed else added if move.added else moved

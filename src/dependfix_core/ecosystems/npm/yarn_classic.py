@@ -34,7 +34,7 @@ _QUOTED: Final = r'"[^"\\]*(?:\\.[^"\\]*)*"'
 _WORD: Final = rf"(?:{_QUOTED}|[^\s\",:]+)"
 _HEADER: Final = re.compile(rf"{_WORD}(?:, {_WORD})*:")
 _WORDS: Final = re.compile(_WORD)
-_PAIR: Final = re.compile(rf"( +)({_QUOTED}|[^\s\":]+) ({_QUOTED}|\S+)")
+_PAIR: Final = re.compile(rf"( +)({_QUOTED}|[^\s\":]+) ({_QUOTED}|[^\s\"]\S*)")
 _LIST: Final = re.compile(rf"( +)({_QUOTED}|[^\s\":]+):")
 _SECTIONS: Final = (("dependencies", DependencyKind.PROD), ("optionalDependencies", DependencyKind.OPTIONAL))
 

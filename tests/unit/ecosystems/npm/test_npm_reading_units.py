@@ -194,7 +194,7 @@ def test_other_broken_locks_are_problems_with_their_place(
     assert [(p.path, p.position, p.reason) for p in unit.problems] == [(lock, position, reason)]
 
 
-def test_a_broken_member_manifest_leaves_the_rest() -> None:
+def test_a_broken_member_manifest_stops_the_unit_and_leaves_the_rest_readable() -> None:
     files = {
         "package.json": manifest(workspaces=["packages/*"], dependencies={"lodash": "^4.17.0"}),
         "package-lock.json": npm_lock({"": {"dependencies": {"lodash": "^4.17.0"}}, **LODASH}),
@@ -204,8 +204,10 @@ def test_a_broken_member_manifest_leaves_the_rest() -> None:
     (unit,) = read(files, "package-lock.json")
 
     assert [(p.path, p.position, p.reason) for p in unit.problems] == [
-        ("packages/a/package.json", "1:29", "unreadable")
+        ("packages/a/package.json", "1:29", "unreadable"),
+        ("package-lock.json", "", "unreadable"),
     ]
+    assert unit.problems[1].message == "packages/a/package.json:1:29: the key dependencies.b is written twice"
     assert [c.target for c in unit.constraints] == ["node_modules/lodash"]
 
 
