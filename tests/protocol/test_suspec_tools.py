@@ -359,6 +359,22 @@ async def test_a_relative_executable_below_a_deleted_directory_is_missing(
     assert payload["code"] == "cli_missing"
 
 
+async def test_the_home_folder_may_be_written_as_in_a_shell(
+    lay: Callable[[str], Desk], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Hosts start servers without one."""
+    desk = lay("spec-clean")
+    monkeypatch.setenv("HOME", str(desk.fake.folder))
+
+    async with desk.client(suspec_bin="~/suspec") as session:
+        found = structured(await session.call_tool("suspec_check", desk.arguments("spec-clean")))
+    async with desk.client(suspec_bin="~no-such-user/suspec") as session:
+        missing = structured(await session.call_tool("suspec_check", desk.arguments("spec-clean")))
+
+    assert found == expected_envelope("spec-clean", desk, "concise")
+    assert missing["code"] == "cli_missing"
+
+
 OLD = RECORDED["contract"]["stdout"].replace("0.26.0", "0.23.0").encode()
 
 

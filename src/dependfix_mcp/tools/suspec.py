@@ -319,6 +319,6 @@ def _absolute(name: str | None) -> str | None:
     if not name or Path(name).name == name:
         return name or None
     try:
-        return str(Path(name).absolute())
-    except OSError:  # the working directory is gone: so is what the name means
+        return str(Path(name).expanduser().absolute())
+    except (OSError, RuntimeError):  # the working directory or the user is gone: so is what the name means
         return name
