@@ -3,12 +3,19 @@ import shutil
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tools.bring import TOOLS, command_of, tools_folder
 
 # Named by their own variables, as users name them.
 NAMED_BY_VARIABLE = {"suspec": "SUSPEC_BIN", "sudocode": "SUDOCODE_PATH"}
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
+
+# Laws are never timed: a machine that is busy breaks none. Every run tries the same
+# examples; `--hypothesis-profile explore` draws new ones.
+settings.register_profile("explore", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("laws", settings.get_profile("explore"), derandomize=True, database=None)
+settings.load_profile("laws")
 
 
 @pytest.fixture
