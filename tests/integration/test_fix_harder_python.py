@@ -17,6 +17,14 @@ _PLAIN = ("install", "--dry-run", "--ignore-installed", "--only-binary", ":all:"
 _WINDOWS = ("--platform", "win_amd64", "--python-version", "3.11", "--target", "x")
 _COMPILE = ("pip", "compile", "--quiet", "--generate-hashes", "--python-version", "3.10", "--python-platform")
 _PYLOCK = ("pip", "compile", "--quiet", "--universal", "--python-version", "3.9", "--group", "dev")
+
+
+def _folders(name: str, lock: str) -> list[str]:
+    """Where a project has locks."""
+    root = harder.folder(name)
+    return sorted(path.parent.relative_to(root).as_posix() for path in root.rglob(lock))
+
+
 CHECKS: dict[str, tuple[Check, ...]] = {
     "uv-workspace-shop": (Check("uv", ("lock", "--check")), Check("uv", ("lock",), unchanged="uv.lock")),
     "poetry-shop": (Check("poetry", ("check", "--lock")), Check("poetry", ("lock",), unchanged="poetry.lock")),
@@ -54,9 +62,18 @@ CHECKS: dict[str, tuple[Check, ...]] = {
         Check("uv", ("pip", "install", "--dry-run", "--target", "x", "-r", "pylock.toml", "--preview")),
     ),
     "uv-workspace-forks": (Check("uv", ("lock", "--check")),),
+    "pip-compile-layers": tuple(
+        Check("pip-tools", (*_HASHED, f"{name}.txt"), program="pip")
+        for name in ("requirements", "requirements-dev", "requirements-deploy")
+    ),
+    "uv-gates-policy": tuple(
+        Check("uv", ("lock", "--check"), folder=folder) for folder in _folders("uv-gates-policy", "uv.lock")
+    ),
     # What is refused here leaves nothing that a tool would take.
     "refusals-locks": (),
     "refusals-manifests": (),
+    # Manifests without a lock have no package manager that says more than that they can be read.
+    "manifests-alone": (),
 }
 
 
@@ -83,7 +100,7 @@ async def test_a_fixed_harder_python_project_is_accepted_by_its_package_manager(
 
 
 def test_every_python_project_of_the_harder_ones_is_checked() -> None:
-    names = {"uv.lock", "poetry.lock", "pdm.lock", "Pipfile.lock", "pylock.toml"}
+    names = {"pyproject.toml", "uv.lock", "poetry.lock", "pdm.lock", "Pipfile.lock", "pylock.toml"}
     python = {
         name
         for name in harder.NAMES

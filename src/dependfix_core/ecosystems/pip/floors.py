@@ -14,7 +14,6 @@ from dependfix_core.model.lock import Constraint, DependencyKind, Instance, Sour
 from dependfix_core.versions import Requirement, Version
 from dependfix_core.versions.intervals import Interval
 
-_NARROWS: Final = (DependencyKind.BUILD, DependencyKind.CONSTRAINT)
 _KEY: Final = "floor"
 
 
@@ -59,7 +58,7 @@ def with_floors(
     found: dict[str, Instance] = {}
     led: list[Constraint] = []
     for one in constraints:
-        if one.target is not None or one.kind in _NARROWS or one.path in without:
+        if one.target is not None or one.kind is DependencyKind.CONSTRAINT or one.path in without:
             led.append(one)
             continue
         where = f"{one.package}{one.requirement.replace(' ', '')}" if by_text else one.at

@@ -71,7 +71,10 @@ class Facts:
         self.declared: dict[str, list[Constraint]] = {}
         self.asked: dict[str, set[str]] = {}
         for constraint in unit.constraints:
-            if constraint.target is not None and constraint.kind is not DependencyKind.BUILD:
+            # What builds the project is in no lock; only where nothing is locked its floors count.
+            if constraint.target is not None and (
+                constraint.kind is not DependencyKind.BUILD or self._is_floor(constraint)
+            ):
                 self.declared.setdefault(constraint.target, []).append(constraint)
                 self.asked.setdefault(constraint.target, set()).update(constraint.extras)
         for where, instance in unit.instances.items():
@@ -95,6 +98,10 @@ class Facts:
     def has_hashes(self) -> bool:
         """Whether an entry without the hashes of its files is no entry."""
         return self.is_closed and bool(self.unit.settings.get("hashes", True))
+
+    def _is_floor(self, constraint: Constraint) -> bool:
+        target = self.unit.instances.get(constraint.target or "")
+        return target is not None and is_floor(target)
 
     @property
     def has_tool(self) -> bool:

@@ -701,8 +701,8 @@ install_requires = not a requirement
     assert declared(files, unit) == [
         ("options.install_requires.requests", ">=2.25,<3", "options.install_requires.requests"),
         ("options.install_requires.urllib3", "<2", "options.install_requires.urllib3"),
-        ("options.setup_requires.wheel", ">=0.3", None),
-        ("options.setup_requires.setuptools", "", None),
+        ("options.setup_requires.wheel", ">=0.3", "options.setup_requires.wheel"),
+        ("options.setup_requires.setuptools", "", "options.setup_requires.setuptools"),
         ("options.extras_require.dev.pytest", ">=7", "options.extras_require.dev.pytest"),
     ]
     assert [constraint.kind for constraint in unit.constraints] == [
@@ -716,6 +716,8 @@ install_requires = not a requirement
     assert [(one.name, one.version) for one in unit.instances.values()] == [
         ("requests", "2.25"),
         ("urllib3", ""),
+        ("wheel", "0.3"),
+        ("setuptools", ""),
         ("pytest", "7"),
     ]
 
