@@ -79,6 +79,30 @@ def test_scan_prints_for_people_and_names_its_report(
     assert printed.err == ""
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="limits of POSIX")
+@pytest.mark.usefixtures("github")
+def test_a_disk_that_takes_no_more_costs_the_report_and_says_so(tmp_path: Path) -> None:
+    import resource  # not on Windows
+
+    command = [sys.executable, "-m", "dependfix_mcp", "scan", SHOP, "--json"]
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
+
+    full = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False, timeout=60, preexec_fn=limit)
+    left = [path.name for path in tmp_path.rglob("*") if path.is_file()]
+    fine = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False, timeout=60)
+
+    answer = json.loads(full.stdout)
+    assert full.returncode == 3
+    assert [error["stage"] for error in answer["errors"]][-1] == "report"
+    assert answer["summary"] == json.loads(fine.stdout)["summary"]
+    assert "reportFiles" not in answer
+    assert b"Traceback" not in full.stderr
+    assert set(left) == {".gitignore"}
+    assert len(list((tmp_path / "dependfix-reports").glob("dependfix-report-*"))) == 4
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals of POSIX")
 def test_progress_is_shown_in_a_terminal_only_and_never_on_stdout(github: LoopbackGitHub, tmp_path: Path) -> None:
     import pty  # not on Windows
