@@ -144,6 +144,7 @@ def _changed_format(before: LockUnit, after: LockUnit) -> list[str]:
         ("package manager", before.tool, after.tool),
         ("registries", dict(before.registries), dict(after.registries)),
         ("range of runtimes", dict(before.runtime), dict(after.runtime)),
+        ("set of checksums of its settings", before.settings.get("checksums"), after.settings.get("checksums")),
     )
     return [f"the {name} changed" for name, old, new in pairs if old != new]
 

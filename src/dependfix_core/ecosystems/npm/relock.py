@@ -294,7 +294,7 @@ def _aliased(instance: Instance, name: str, move: Move) -> str:
 def _pnpm(work: _Work) -> tuple[tuple[ToolCall, ...], str, str]:
     unit = work.unit
     version = unit.tool_version or ("8" if unit.format_version.startswith("6") else "")
-    if unit.settings.get("pnpmfileChecksum"):
+    if "pnpmfileChecksum" in (unit.settings.get("checksums") or ()):
         raise _NoWayError("the lock was made with a .pnpmfile.cjs, which is not run here")
     if not work.moves:
         return (ToolCall(argv=_PNPM),), shlex.join(_PNPM), version
@@ -341,7 +341,9 @@ def _yarn(work: _Work) -> tuple[tuple[ToolCall, ...], str, str]:
 
 def _yarn_classic(work: _Work) -> tuple[tuple[ToolCall, ...], str, str]:
     unit = work.unit
-    if not work.moves:
+    # A requirement that is raised leads yarn to a new copy by itself.
+    raised = {edit.to_text for edit in work.edits if edit.kind == "constraint"}
+    if all(move.strategy == "manifest-bump" and move.to_version in raised for move in work.moves):
         return (ToolCall(argv=_YARN_1),), shlex.join(_YARN_1), unit.tool_version or "1"
     # A resolution that comes and goes leaves its own descriptor in the lock.
     raise _NoWayError("yarn 1 has no way to move one locked copy and nothing else")

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -275,3 +276,36 @@ async def test_a_tool_without_a_safe_way_is_refused(
 
     assert isinstance(found, WriteRefusal)
     assert found.reason == "tool-required"
+
+
+@pytest.mark.parametrize("edited", [False, True])
+async def test_a_lock_that_was_made_with_the_projects_own_hook_is_not_made_without_it(*, edited: bool) -> None:
+    files = files_of("pnpm-v9-override")
+    lock = files["pnpm-lock.yaml"]
+    files["pnpm-lock.yaml"] = lock.replace(b"\nimporters:\n", b"\npnpmfileChecksum: made-up\n\nimporters:\n", 1)
+    assert files["pnpm-lock.yaml"] != lock
+    edit = Edit(
+        path="package.json", at="pnpm.overrides.form-data@<2.3.4", from_text=None, to_text="^2.3.4", kind="override"
+    )
+    moved = move("form-data@2.3.3", "form-data", "2.3.3", "2.3.4")
+
+    found = await wanted(files, "pnpm-lock.yaml", [] if edited else [moved], [edit] if edited else [])
+
+    assert isinstance(found, WriteRefusal)
+    assert found.detail == "the lock was made with a .pnpmfile.cjs, which is not run here"
+
+
+@pytest.mark.parametrize(("raised", "is_left_to_yarn"), [("1.2.6", True), ("^1.2.6", False)])
+async def test_yarn_1_raises_what_is_declared_exactly(raised: str, *, is_left_to_yarn: bool) -> None:
+    files = {
+        "package.json": b'{"name": "app", "dependencies": {"minimist": "1.2.5"}}',
+        "yarn.lock": b'# yarn lockfile v1\n\n\nminimist@1.2.5:\n  version "1.2.5"\n',
+    }
+    edit = Edit(path="package.json", at="dependencies.minimist", from_text="1.2.5", to_text=raised)
+    moved = replace(move("minimist@1.2.5", "minimist", "1.2.5", "1.2.6"), strategy="manifest-bump")
+
+    found = await wanted(files, "yarn.lock", [moved], [edit])
+
+    assert isinstance(found, ToolRelock) is is_left_to_yarn
+    if isinstance(found, ToolRelock):
+        assert [call.argv[:2] for call in found.calls] == [("yarn", "install")]
