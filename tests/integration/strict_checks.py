@@ -126,6 +126,8 @@ def run_check(check: Check, top: Path, home: Path) -> None:
         "npm_config_cache": str(home.parent / "npm-cache"),
         "COREPACK_ENABLE_STRICT": "0",
         "npm_config_manage_package_manager_versions": "false",
+        "pnpm_config_manage_package_manager_versions": "false",
+        "pnpm_config_pm_on_fail": "ignore",
         "YARN_ENABLE_TELEMETRY": "0",
         "YARN_ENABLE_GLOBAL_CACHE": "0",
         "YARN_CACHE_FOLDER": str(home.parent / "yarn-cache"),

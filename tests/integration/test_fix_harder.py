@@ -53,5 +53,6 @@ def test_every_lockfile_of_the_harder_projects_is_checked() -> None:
     with_locks = {name for name in harder.NAMES if any(Path(path).name in names for path in harder.files(name))}
 
     assert set(JAVASCRIPT) == with_locks
+    assert len(JAVASCRIPT) >= 6
     for name in JAVASCRIPT:
         assert json.loads((harder.folder(name) / "expected.json").read_bytes())["project"]["tools"]
