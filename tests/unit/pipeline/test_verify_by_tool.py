@@ -1,5 +1,7 @@
 """What a package manager may have done beside the plan, and what is churn."""
 
+from dataclasses import replace
+
 import pytest
 
 from dependfix_core.model.lock import Constraint, Edge, Instance, LockUnit
@@ -61,3 +63,13 @@ def test_a_copy_goes_with_those_who_asked_for_it(
     failures = _unplanned(unit(BEFORE, asks, direct), unit(AFTER, {"other": ["ms"], "parent": ["ms"]}, direct), claim)
 
     assert [one.detail for one in failures] == found
+
+
+def test_a_lock_that_loses_a_checksum_of_its_settings_is_not_kept() -> None:
+    before = replace(unit(BEFORE, {}, ()), settings={"checksums": ("pnpmfileChecksum",)})
+    claim = Claim(remediations=[], answered=[], advisories=Advisories([]), by_tool=True)
+
+    assert _unplanned(before, before, claim) == []
+    assert [one.detail for one in _unplanned(before, replace(before, settings={"checksums": ()}), claim)] == [
+        "the set of checksums of its settings changed"
+    ]
