@@ -14,7 +14,7 @@ from dependfix_core.ecosystems.pip.environments import Environments
 from dependfix_core.ecosystems.pip.needs import grammar_of, read_range
 from dependfix_core.ecosystems.pip.toml_text import TomlTextError, parse_toml, strings_of, table_of, tables_of
 from dependfix_core.ecosystems.pip.write_pdm import pdm_content_hashes
-from dependfix_core.ecosystems.pip.write_pipenv import pipfile_hash
+from dependfix_core.ecosystems.pip.write_pipenv import pipfile_hashes
 from dependfix_core.ecosystems.pip.write_poetry import content_hashes
 from dependfix_core.model.lock import Constraint, DependencyKind, LockUnit, Problem, SourceKind
 
@@ -81,13 +81,9 @@ def _differences(unit: LockUnit, manifests: Mapping[str, bytes]) -> Iterator[tup
                 yield from _refused(unit, {path})
 
 
-def _pipfile_hashes(pipfile: bytes) -> tuple[str, ...]:
-    return (pipfile_hash(pipfile),)
-
-
 _HASHES: Final[Mapping[str, Callable[[bytes], tuple[str, ...]]]] = {
     "poetry-lock": content_hashes,
-    "pipfile-lock": _pipfile_hashes,
+    "pipfile-lock": pipfile_hashes,
     "pdm-lock": pdm_content_hashes,
 }
 """Format → the digests that its tool's versions compute of a manifest."""

@@ -7,6 +7,7 @@ from hashlib import sha256
 from typing import Any, Final
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from dependfix_core.ecosystems.base import WriteRefusal
@@ -34,19 +35,27 @@ def write_pipenv(task: LockTask) -> dict[str, bytes] | WriteRefusal:
 
 
 def pipfile_hash(pipfile: bytes) -> str:
-    """The digest that pipenv keeps of a Pipfile in the lock.
+    """The digest that pipenv keeps of a Pipfile in the lock, by its newest rule."""
+    return pipfile_hashes(pipfile)[0]
 
-    Source: `get_hash` of plette, pipenv's reader of the file.
+
+def pipfile_hashes(pipfile: bytes) -> tuple[str, str]:
+    """The digests that pipenv's versions compute of a Pipfile: with canonical names since 2026, else as written.
+
+    Source: `calculate_hash` of pipenv's project file, and `get_hash` of plette before.
     """
     data = parse_toml(pipfile)
-    relevant: dict[str, Any] = {
-        "_meta": {"sources": data.get("source", []), "requires": data.get("requires", {})},
-        "default": data.get("packages", {}),
-        "develop": data.get("dev-packages", {}),
+    sections = {"default": data.get("packages", {}), "develop": data.get("dev-packages", {})}
+    sections |= {name: values for name, values in data.items() if name not in {*_OWN_SECTIONS, *sections}}
+    meta: dict[str, Any] = {"sources": data.get("source", []), "requires": data.get("requires", {})}
+    canonical = {
+        name: {canonicalize_name(key): value for key, value in values.items()} if isinstance(values, dict) else values
+        for name, values in sections.items()
     }
-    for section, values in data.items():
-        if section not in _OWN_SECTIONS and section not in relevant:
-            relevant[section] = values
+    return _digest({"_meta": meta, **canonical}), _digest({"_meta": meta, **sections})
+
+
+def _digest(relevant: Mapping[str, Any]) -> str:
     return sha256(json.dumps(relevant, sort_keys=True, separators=(",", ":"), default=str).encode()).hexdigest()
 
 
@@ -167,10 +176,12 @@ class _Writer:
             return []
         path: JsonPath = ("_meta", "hash", "sha256")
         known = self.task.unit.settings.get("content_hash")
-        if path not in self.spans or pipfile_hash(self.task.originals[manifest]) != known:
+        before = pipfile_hashes(self.task.originals[manifest])
+        if path not in self.spans or known not in before:
             detail = "the hash in the lock is not that of the Pipfile: the two are out of step"
             raise _Refused(WriteRefusal(reason="tool-required", detail=detail))
-        return [(self.spans[path], json.dumps(pipfile_hash(self.task.files[manifest])).encode())]
+        after = pipfile_hashes(self.task.files[manifest])[before.index(known)]
+        return [(self.spans[path], json.dumps(after).encode())]
 
 
 def table_or_list(data: Any, path: JsonPath) -> Any:
