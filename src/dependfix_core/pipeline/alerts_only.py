@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from dependfix_core.collector import collector_paused
 from dependfix_core.model.alert import Alert
 from dependfix_core.model.plan import AlertOutcome, Move, RefusalReason, Remediation, Strategy
 from dependfix_core.pipeline.group import package_key
@@ -21,6 +22,7 @@ class AlertsOnlyPlan:
     outcomes: tuple[AlertOutcome, ...]
 
 
+@collector_paused()
 def plan_from_alerts(alerts: Iterable[Alert], advisories: Advisories) -> AlertsOnlyPlan:
     """The least patched version that is outside all ranges, for each line that the alerts of a manifest name.
 
