@@ -55,6 +55,7 @@ def _written(unit: LockUnit, wanted: Wanted, *, pending_checksums: bool) -> Step
         path: edited_file(path, before[path].content if path in before else None, wanted.edits_of(path))
         for path in sorted(edited)
     }
+    _refuse_unread_override(unit, wanted, before)
     if unit.format != "manifest":
         releases = Releases(unit)
         yield from releases.fetch(wanted.releases)
@@ -80,6 +81,19 @@ def _refuse_unreadable(unit: LockUnit) -> None:
     for problem in unit.problems:
         if problem.path == unit.unit or problem.path in unit.manifests:
             raise CannotWriteError(f"{problem.path} {problem.position}: {problem.message}")
+
+
+def _refuse_unread_override(unit: LockUnit, wanted: Wanted, before: Mapping[str, FileContent]) -> None:
+    """A first `pnpm.overrides` in package.json counts up to pnpm 10; a project that does not say its pnpm shows it."""
+    if unit.format != "pnpm-lock" or unit.tool_version or unit.format_version.startswith("6"):
+        return
+    for edit in wanted.edits:
+        if edit.kind == "override" and edit.at.startswith("pnpm.overrides.") and edit.path in before:
+            held = scan_json(before[edit.path].content).root.value
+            if not isinstance(held, dict) or "pnpm" not in held:
+                raise CannotWriteError(
+                    f"{edit.path} does not name its pnpm (packageManager), and pnpm since 11 reads no overrides there"
+                )
 
 
 def _written_lock(

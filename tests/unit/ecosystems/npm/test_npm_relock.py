@@ -7,7 +7,9 @@ import pytest
 from dependfix_core.ecosystems.base import ToolRelock, WriteRefusal
 from dependfix_core.ecosystems.npm.read import read_units
 from dependfix_core.ecosystems.npm.relock import relock
+from dependfix_core.ecosystems.npm.write import write
 from dependfix_core.metadata import NoMetadata, RecordedMetadata
+from dependfix_core.model.files import ChangeSet
 from dependfix_core.model.plan import Edit, Move, Remediation
 from dependfix_core.trees import MemoryTree, drive
 from fakes.universe import registry
@@ -309,3 +311,36 @@ async def test_yarn_1_raises_what_is_declared_exactly(raised: str, *, is_left_to
     assert isinstance(found, ToolRelock) is is_left_to_yarn
     if isinstance(found, ToolRelock):
         assert [call.argv[:2] for call in found.calls] == [("yarn", "install")]
+
+
+@pytest.mark.parametrize(
+    ("extra", "is_refused"),
+    [({}, True), ({"packageManager": "pnpm@9.15.9"}, False), ({"pnpm": {}}, False)],
+    ids=["unknown", "named", "has a pnpm table"],
+)
+async def test_a_first_override_is_only_written_where_the_projects_pnpm_reads_it(
+    extra: dict[str, object], *, is_refused: bool
+) -> None:
+    files = {
+        "package.json": json.dumps({"name": "app", "dependencies": {"a": "1.0.0"}, **extra}).encode(),
+        "pnpm-lock.yaml": b"lockfileVersion: '9.0'\n\nimporters:\n\n  .:\n    dependencies:\n      a:\n"
+        b"        specifier: 1.0.0\n        version: 1.0.0\n\npackages:\n\n  a@1.0.0:\n"
+        b"    resolution: {integrity: sha512-AAAA}\n\nsnapshots:\n\n  a@1.0.0: {}\n",
+    }
+    tree = MemoryTree(files)
+    (unit,) = await drive(read_units(await tree.listing(), ["pnpm-lock.yaml"]), tree, NoMetadata())
+    edit = Edit(path="package.json", at="pnpm.overrides.b@<2.0.0", from_text=None, to_text="^2.0.0", kind="override")
+    remediation = Remediation(
+        unit="pnpm-lock.yaml", ecosystem="npm", package_name="b", strategy="override", moves=(), edits=(edit,)
+    )
+
+    found = await drive(write(unit, [remediation]), tree, NoMetadata())
+
+    if is_refused:
+        assert found == WriteRefusal(
+            reason="tool-required",
+            detail="package.json does not name its pnpm (packageManager), and pnpm since 11 reads no overrides there",
+        )
+    else:
+        assert isinstance(found, ChangeSet), found
+        assert [change.path for change in found.changes] == ["package.json", "pnpm-lock.yaml"]
