@@ -14,7 +14,7 @@ import pytest
 
 from dependfix_mcp.__main__ import main
 from dependfix_mcp.cli.arguments import COMMANDS
-from dependfix_mcp.demo.loopback_github import HostedRepository, LoopbackGitHub, Received
+from dependfix_mcp.demo.loopback_github import HostedRepository, LoopbackGitHub, Received, Reply
 from fakes.github_server import NAMES, TOKEN, corpus, corpus_github
 from fakes.storefront import REPO, git, storefront
 
@@ -77,6 +77,42 @@ def test_scan_prints_for_people_and_names_its_report(
     assert "minimist" in printed.out
     assert TOKEN not in printed.out
     assert printed.err == ""
+
+
+@pytest.mark.parametrize(
+    ("next_page", "words"),
+    [
+        (None, "No alerts."),
+        ("https://elsewhere.example/more?after=1", "No alerts in what could be read: the rest says nothing yet."),
+    ],
+)
+def test_a_list_that_breaks_off_is_never_said_to_be_empty(
+    github: LoopbackGitHub,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    next_page: str | None,
+    words: str,
+) -> None:
+    headers = {"Link": f'<{next_page}>; rel="next"'} if next_page else {}
+    github.script(r"/repos/.*/dependabot/alerts", Reply(body=[], headers=headers))
+
+    code = main(["scan", "octo-org/empty"])
+
+    assert code == (3 if next_page else 0)
+    assert f"octo-org/empty: n{words[1:].removesuffix('.')}\n" in capsys.readouterr().out
+    reports = tmp_path / "dependfix-reports"
+    for ending in ("md", "html"):
+        (page,) = reports.glob(f"*.{ending}")
+        assert words in page.read_text(encoding="utf-8")
+
+
+def test_an_answer_that_is_no_json_is_called_so(github: LoopbackGitHub, capsys: pytest.CaptureFixture[str]) -> None:
+    github.script(
+        r"/repos/.*/dependabot/alerts", Reply(body=b'[{"number": ', headers={"Content-Type": "application/json"})
+    )
+
+    assert main(["scan", "octo-org/empty"]) == 3
+    assert "the answer is no list of alerts, or no JSON at all\n" in capsys.readouterr().err
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="limits of POSIX")

@@ -35,6 +35,7 @@ def test_the_demonstration_fixes_its_repository_and_names_its_report(tmp_path: P
     assert run.stderr == ""
     assert "1  fetch_alerts: 18 open alerts" in run.stdout
     assert "3  run_scan mode=fix: 15 of 18 alerts fixed and proven" in run.stdout
+    assert re.search(r"\(IDNA\) vuln\w*…", run.stdout), "a text that was cut says so"
     outcomes = re.findall(
         r"^(\d+) +\S+ +(fixed|partly fixed|nothing to do|left, with a reason|put back)", run.stdout, re.MULTILINE
     )

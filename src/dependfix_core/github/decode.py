@@ -550,9 +550,12 @@ def _limit_hint(failure: Failure) -> str:
 
 def not_an_answer(content_type: str, body: bytes, wanted: str, asked: Asked) -> NetworkError:
     """The error for a success that is not what GitHub sends there: a portal, a login page."""
+    what = f"no {wanted} but {_plain(content_type, 60) or 'of no type'}"
+    if "json" in content_type.lower():
+        what = f"no {wanted}, or no JSON at all"
     start = _plain(body[:400].decode("utf-8", errors="replace"), 200)
     return NetworkError(
-        f"the answer is no {wanted} but {_plain(content_type, 60) or 'of no type'}",
+        f"the answer is {what}",
         hint="A proxy or a login page in between may have answered. Check the API address and the proxy variables.",
         retryable=False,
         details={"kind": "not-github", "start": redact(start, *asked.secrets), "repository": asked.repository},

@@ -21,6 +21,7 @@ from dependfix_core.report.text import (
     Slice,
     advisory_link,
     disposition_words,
+    empty_words,
     joined,
     outcome_slices,
     outcome_words,
@@ -177,11 +178,7 @@ def _problems(result: RunResult) -> list[str]:
 def _charts(result: RunResult) -> list[str]:
     severities, outcomes = severity_slices(result), outcome_slices(result)
     if not severities:
-        measured = result.summary.repositories_scanned > 0
-        words = (
-            "No alerts. Nothing to do." if measured else "The alerts could not be read: this says nothing about them."
-        )
-        return [f'<section class="card none">{words}</section>']
+        return [f'<section class="card none">{empty_words(result)}</section>']
     return ['<section class="charts">', *_bars(severities), *_donut(outcomes, len(result.alerts)), "</section>"]
 
 

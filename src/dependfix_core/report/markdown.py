@@ -7,6 +7,7 @@ from typing import Final
 from dependfix_core.process import clean_text
 from dependfix_core.report.text import (
     advisory_link,
+    empty_words,
     outcome_slices,
     outcome_words,
     readable_duration,
@@ -85,7 +86,7 @@ def _facts(result: RunResult) -> list[str]:
 def _counts(result: RunResult) -> list[str]:
     found = len(result.alerts) or result.summary.alerts_found
     if not found:
-        return ["No alerts." if result.summary.repositories_scanned else "No alerts could be read.", ""]
+        return [empty_words(result), ""]
     outcomes = ", ".join(f"{part.count} {escape(part.label)}" for part in outcome_slices(result))
     severities = ", ".join(f"{part.count} {part.label}" for part in severity_slices(result))
     return [f"**{found} alerts**: {outcomes}.", "", f"By severity: {severities}.", ""]

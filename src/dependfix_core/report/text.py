@@ -155,3 +155,12 @@ def joined(items: Sequence[str], *, at_most: int) -> str:
     if len(items) <= at_most:
         return ", ".join(items)
     return f"{', '.join(items[:at_most])} and {len(items) - at_most} more"
+
+
+def empty_words(result: RunResult) -> str:
+    """What a report without alerts says: none is claimed only where all of them were read."""
+    if not result.summary.repositories_scanned:
+        return "The alerts could not be read: this says nothing about them."
+    if any(error.stage == "fetch" for error in result.errors):
+        return "No alerts in what could be read: the rest says nothing yet."
+    return "No alerts."

@@ -20,7 +20,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from dependfix_core.errors import DependfixError
-from dependfix_core.process import INHERITED_VARIABLES, Command, Runner, SubprocessRunner
+from dependfix_core.process import INHERITED_VARIABLES, Command, Runner, SubprocessRunner, clean_text
 from dependfix_mcp.cli.arguments import CommandLine
 from dependfix_mcp.demo.hosted import REPOSITORY, TOKEN, files, hosted_repository, records
 from dependfix_mcp.demo.loopback_github import LoopbackGitHub
@@ -144,7 +144,7 @@ async def _show_alerts(console: Console, client: Client) -> None:
             f"[{style}]{alert['severity']}[/{style}]" if style else alert["severity"],
             escape(alert["packageName"]),
             escape(alert["manifestPath"]),
-            escape(alert["summary"][:60]),
+            escape(clean_text(alert["summary"], max_chars=60)),
         )
     console.print(table, "")
 
@@ -196,7 +196,7 @@ async def _show_fix(console: Console, client: Client, plan_id: str) -> dict[str,
             str(alert["id"]),
             escape(alert["packageName"]),
             _OUTCOMES.get(alert.get("disposition", ""), escape(alert.get("disposition", ""))),
-            escape(f"{reason}: {blocked}" if reason and blocked else reason or blocked)[:90],
+            escape(clean_text(f"{reason}: {blocked}" if reason and blocked else reason or blocked, max_chars=90)),
         )
     console.print(table)
     for step in answer.get("nextSteps") or ():

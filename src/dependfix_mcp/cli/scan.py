@@ -16,7 +16,7 @@ from dependfix_core.model.plan import REFUSAL_REASONS
 from dependfix_core.model.policy import ScanPolicy
 from dependfix_core.model.progress import OnProgress, Progress
 from dependfix_core.process import clean_text
-from dependfix_core.report.text import outcome_slices, outcome_words, repositories_title, severity_slices
+from dependfix_core.report.text import empty_words, outcome_slices, outcome_words, repositories_title, severity_slices
 from dependfix_core.report.wire import NormalizedSecurityAlert, RunProblem, RunResult, to_wire
 from dependfix_mcp.cli.arguments import CommandLine
 from dependfix_mcp.client import make_client, make_places
@@ -166,8 +166,8 @@ def _print(result: RunResult) -> None:
     found = len(result.alerts)
     console.print(f"[bold]{_plain(repositories_title(result))}[/bold]", end="")
     if not found:
-        measured = result.summary.repositories_scanned > 0
-        console.print(": no alerts" if measured else ": the alerts could not be measured")
+        words = empty_words(result)
+        console.print(f": {words[0].lower()}{words[1:].removesuffix('.')}")
     else:
         severities = ", ".join(f"{part.count} {part.label}" for part in severity_slices(result))
         console.print(f": {found} alert{'' if found == 1 else 's'} ({severities})")
