@@ -179,6 +179,27 @@ async def test_bad_input_names_the_argument_and_a_right_example(
     assert github.received == [] or tool == "run_scan"
 
 
+@pytest.mark.parametrize(
+    ("tool", "arguments", "hint"),
+    [
+        ("fetch_alerts", {"repo": SHOP, "package": 1}, 'For example package="lodash".'),
+        ("fetch_alerts", {"repo": SHOP, "manifest": 1}, 'For example manifest="package-lock.json".'),
+        ("fetch_alerts", {"repo": SHOP, "ecosystem": 1}, 'For example ecosystem="npm".'),
+        ("plan_fixes", {"repo": SHOP, "workDir": True}, 'For example workDir="/home/me/src/shop".'),
+        ("plan_fixes", {"repo": SHOP, "alerts": ""}, "For example alerts=[7]."),
+        ("run_scan", {"repo": SHOP, "packages": "x"}, 'For example packages=["lodash"].'),
+        ("history", {"repo": 1}, 'For example repo="octo-org/octo-repo".'),
+        ("discover_repos", {"owner": ["octo-org"], "include": "x"}, 'For example include=["api-*"].'),
+    ],
+)
+async def test_wrong_type_is_answered_with_an_example_that_is_not_empty(
+    modern: Client, tool: str, arguments: dict[str, Any], hint: str
+) -> None:
+    answer = await call(modern, tool, **arguments)
+
+    assert (answer["code"], answer["hint"]) == ("invalid_arguments", hint)
+
+
 async def test_cursor_of_another_call_is_refused(modern: Client) -> None:
     first = await call(modern, "fetch_alerts", repo=SHOP, limit=2)
     cursor = first["nextCursor"]

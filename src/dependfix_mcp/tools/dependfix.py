@@ -88,19 +88,37 @@ Owners = Annotated[
     list[str],
     Field(min_length=1, max_length=_MAX_OWNERS, description="Organisations or users", examples=[["octo-org"]]),
 ]
-Include = Annotated[list[str], Field(max_length=50, description="Only repositories like one of these, e.g. api-*")]
-Exclude = Annotated[list[str], Field(max_length=50, description="No repositories like one of these")]
-WorkDir = Annotated[str, Field(max_length=4000, description="Absolute path of a checkout of the repository")]
-Packages = Annotated[list[str], Field(max_length=100, description="Only these packages; empty for all")]
+Include = Annotated[
+    list[str], Field(max_length=50, description="Only repositories like one of these, e.g. api-*", examples=[["api-*"]])
+]
+Exclude = Annotated[
+    list[str], Field(max_length=50, description="No repositories like one of these", examples=[["*-archive"]])
+]
+WorkDir = Annotated[
+    str,
+    Field(max_length=4000, description="Absolute path of a checkout of the repository", examples=["/home/me/src/shop"]),
+]
+Packages = Annotated[
+    list[str], Field(max_length=100, description="Only these packages; empty for all", examples=[["lodash"]])
+]
 AllowMajor = Annotated[bool, Field(description="Whether a fix may cross a major version")]
 Mode = Annotated[Literal["report-only", "fix"], Field(description="report-only changes nothing; fix writes")]
 MaxAlerts = Annotated[int, Field(ge=0, le=100_000, description="Only the most urgent ones; 0 for all")]
-PlanId = Annotated[str, Field(max_length=100, description="Exactly this plan of plan_fixes; its own choices count")]
+PlanId = Annotated[
+    str,
+    Field(
+        max_length=100,
+        description="Exactly this plan of plan_fixes; its own choices count",
+        examples=["c48b8e71b293ca07e92680b421f11612"],
+    ),
+]
 AllowDirty = Annotated[bool, Field(description="Also write files that have uncommitted changes")]
 DryRun = Annotated[bool, Field(description="Only show what would change")]
 PackageName = Annotated[str, Field(min_length=1, max_length=300, description="Package", examples=["lodash"])]
 TargetVersion = Annotated[str, Field(min_length=1, max_length=100, description="Version", examples=["4.17.21"])]
-AlertNumbers = Annotated[list[int], Field(max_length=500, description="Only these alert numbers; empty for all")]
+AlertNumbers = Annotated[
+    list[int], Field(max_length=500, description="Only these alert numbers; empty for all", examples=[[7]])
+]
 
 
 def build(services: Services) -> Toolset:
@@ -174,9 +192,15 @@ class DependfixTools:
         repo: Repo,
         severity: Severities = "all",
         state: State = "open",
-        ecosystem: Annotated[str, Field(max_length=200, description="npm, pip, maven, … or several with commas")] = "",
-        package: Annotated[str, Field(max_length=500, description="Package name, or several with commas")] = "",
-        manifest: Annotated[str, Field(max_length=1000, description="Path of the manifest or lockfile")] = "",
+        ecosystem: Annotated[
+            str, Field(max_length=200, description="npm, pip, maven, … or several with commas", examples=["npm"])
+        ] = "",
+        package: Annotated[
+            str, Field(max_length=500, description="Package name, or several with commas", examples=["lodash"])
+        ] = "",
+        manifest: Annotated[
+            str, Field(max_length=1000, description="Path of the manifest or lockfile", examples=["package-lock.json"])
+        ] = "",
         scope: Annotated[ScopeName, Field(description="Where the package is used")] = "all",
         since: Annotated[
             str, Field(max_length=40, description="ISO date or time: created since (updated, when sorted by it)")
@@ -497,7 +521,9 @@ class DependfixTools:
         packageName: PackageName,
         targetVersion: TargetVersion,
         workDir: WorkDir = "",
-        ecosystem: Annotated[str, Field(max_length=40, description="npm or pip, where a name is in both")] = "",
+        ecosystem: Annotated[
+            str, Field(max_length=40, description="npm or pip, where a name is in both", examples=["npm"])
+        ] = "",
         manifestPath: Annotated[
             str, Field(max_length=1000, description="Manifest or lockfile, where several hold the package")
         ] = "",
@@ -538,7 +564,9 @@ class DependfixTools:
         targetVersion: TargetVersion,
         approval: Annotated[ElicitationResult[Approval], Resolve(approve_dependency)],
         workDir: WorkDir = "",
-        ecosystem: Annotated[str, Field(max_length=40, description="npm or pip, where a name is in both")] = "",
+        ecosystem: Annotated[
+            str, Field(max_length=40, description="npm or pip, where a name is in both", examples=["npm"])
+        ] = "",
         manifestPath: Annotated[
             str, Field(max_length=1000, description="Manifest or lockfile, where several hold the package")
         ] = "",
@@ -574,7 +602,9 @@ class DependfixTools:
 
     async def get_last_report(
         self,
-        repo: Annotated[str, Field(description="Only runs over this repository; empty for any")] = "",
+        repo: Annotated[
+            str, Field(description="Only runs over this repository; empty for any", examples=["octo-org/octo-repo"])
+        ] = "",
         runId: Annotated[
             str, Field(max_length=100, description="A certain run; empty for the newest")
         ] = "",  # the wire's name
@@ -622,7 +652,9 @@ class DependfixTools:
 
     async def history(
         self,
-        repo: Annotated[str, Field(description="Only runs over this repository; empty for any")] = "",
+        repo: Annotated[
+            str, Field(description="Only runs over this repository; empty for any", examples=["octo-org/octo-repo"])
+        ] = "",
         limit: Limit = 20,
         cursor: Cursor = "",
     ) -> HistoryResult:
