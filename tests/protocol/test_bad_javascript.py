@@ -17,6 +17,7 @@ from dependfix_mcp.settings import Secret, Settings
 from fakes.github_server import TOKEN
 from fakes.python_shop import alert_payload
 from fakes.served import call, connected
+from fakes.silent_server import silent_server, wait_briefly
 from fakes.storefront import git
 
 pytestmark = pytest.mark.anyio
@@ -424,3 +425,20 @@ async def test_a_registry_that_is_down_leaves_what_needs_it_alone(tmp_path: Path
         assert shop.changed() == []
     assert answer["summary"]["alertsSkipped"] == 1
     assert "the connection is refused" in " ".join(one["message"] for one in answer["errors"])
+
+
+async def test_a_registry_that_never_answers_is_given_up_and_the_files_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alerts = [alert_payload(2, "leaf", "package-lock.json", "< 1.0.1", "1.0.1", ecosystem="npm")]
+    wait_briefly(monkeypatch)
+    with (
+        silent_server() as address,
+        npm_shop(tmp_path, project("npm"), alerts, registries={"npm": f"{address}/npm"}) as shop,
+    ):
+        async with connected(shop.settings) as client:
+            answer = await call(client, "run_scan", repo=REPO, mode="fix", severity="all")
+
+        assert shop.changed() == []
+    assert answer["summary"]["alertsSkipped"] == 1
+    assert "no answer in time" in " ".join(one["message"] for one in answer["errors"])

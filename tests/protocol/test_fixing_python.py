@@ -11,6 +11,7 @@ from fakes.python_index import Published, PythonIndex
 from fakes.python_projects import MAKERS
 from fakes.python_shop import REPO, Shop, alert_payload, python_shop
 from fakes.served import call, connected
+from fakes.silent_server import silent_server, wait_briefly
 from fakes.storefront import git
 
 pytestmark = pytest.mark.anyio
@@ -351,6 +352,24 @@ async def test_an_index_that_is_down_leaves_what_needs_it_alone(index: PythonInd
         assert shop.changed() == []
     assert answer["summary"]["alertsSkipped"] == 1
     assert "the connection is refused" in answer["errors"][0]["message"]
+
+
+async def test_an_index_that_never_answers_is_given_up_and_the_files_stay(
+    index: PythonIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = {f"bad/{path}": content for path, content in pinned(index).items()}
+    alerts = [alert_payload(2, "leaf", "bad/requirements.txt", "< 1.1", "1.1")]
+    wait_briefly(monkeypatch)
+    with (
+        silent_server() as address,
+        python_shop(tmp_path, files, alerts, index, registries={"pip": f"{address}/simple"}) as shop,
+    ):
+        async with connected(shop.settings) as client:
+            answer = await call(client, "run_scan", repo=REPO, mode="fix", severity="all")
+
+        assert shop.changed() == []
+    assert answer["summary"]["alertsSkipped"] == 1
+    assert "no answer in time" in answer["errors"][0]["message"]
 
 
 # --- one dependency -------------------------------------------------------------------
