@@ -35,5 +35,5 @@ def silent_server() -> Iterator[str]:
 
 def wait_briefly(monkeypatch: pytest.MonkeyPatch) -> None:
     """Answers are waited for a second instead of half a minute, once."""
-    defaults = HttpConfig.__init__.__kwdefaults__
+    defaults = HttpConfig.__init__.__kwdefaults__ or {}
     monkeypatch.setattr(HttpConfig.__init__, "__kwdefaults__", {**defaults, "read_timeout_s": 1.0, "tries": 1})
