@@ -249,6 +249,8 @@ def test_prose_is_no_credential(prose: str) -> None:
         ('{"_auth": "abcd1234"}', '{"_auth": "[redacted]"}'),
         ("key sk-proj-AbCdEfGhIjKlMnOpQrStUv", "key [redacted]"),
         ("pypi-AgEIcHlwaS5vcmcCJDAw", "[redacted]"),
+        (r"as escaped:\nghp_0123456789abcdefghij", r"as escaped:\n[redacted]"),
+        (r"as escaped:\nsk-proj-AbCdEfGhIjKlMnOpQrStUv", r"as escaped:\n[redacted]"),
     ],
 )
 def test_credentials_of_every_shape_are_taken_out(text: str, left: str) -> None:

@@ -8,7 +8,7 @@ from typing import Final
 _WORDS: Final = r"(?:[A-Za-z][a-z]*(?:[/-][A-Za-z][a-z]*)*[./-]*(?![A-Za-z0-9._~+/=-]))"
 _SECRETS: Final = re.compile(
     rf"""
-    (?<![A-Za-z0-9])(?P<token>
+    (?P<token>
         gh[pousr]_[A-Za-z0-9]{{16,255}}
       | github_pat_[A-Za-z0-9_]{{16,255}}
       | npm_[A-Za-z0-9]{{30,}}
