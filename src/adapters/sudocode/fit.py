@@ -9,6 +9,8 @@ from adapters.sudocode.rows import Row
 
 Detail = Literal["full", "excerpt", "summary"]
 
+FRAME_CHARS: Final = 600
+"""What an answer holds beside its rows: the envelope, `meta` and its hint."""
 EXCERPT_CHARS: Final = 280
 SUMMARY_TITLE_CHARS: Final = 160
 SUMMARY_FEEDBACK_CHARS: Final = 120
@@ -44,10 +46,11 @@ def fit(lists: Mapping[str, list[Row]], *, budget_chars: int, limit: int | None 
 
     Args:
         lists: Key of the answer → all rows that match.
-        budget_chars: For the rows as compact JSON, together.
+        budget_chars: For the whole answer as compact JSON.
         limit: What the caller asked for, for each list.
         hint: How to get at the rest; only used when something was reduced.
     """
+    for_rows = max(budget_chars - FRAME_CHARS, 0)
     total = sum(map(len, lists.values()))
     asked = {key: rows[:limit] if limit is not None else list(rows) for key, rows in lists.items()}
     steps: tuple[tuple[Detail, Callable[[Row], Row]], ...] = (
@@ -59,10 +62,10 @@ def fit(lists: Mapping[str, list[Row]], *, budget_chars: int, limit: int | None 
     shaped = asked
     for detail, form in steps:  # noqa: B007  # the step that fits is reported
         shaped = {key: [form(row) for row in rows] for key, rows in asked.items()}
-        if size(shaped) <= budget_chars:
+        if size(shaped) <= for_rows:
             break
     else:
-        shaped = _first_ones(shaped, budget_chars)
+        shaped = _first_ones(shaped, for_rows)
     returned = sum(map(len, shaped.values()))
     meta: dict[str, Any] = {"total": total, "returned": returned, "detail": detail, "omitted": total - returned}
     if returned < sum(map(len, asked.values())):
